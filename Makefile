@@ -1,0 +1,42 @@
+# Two commands do everything on a fresh machine with Python 3.11 or newer:
+#   make demo    install, run the main job on embedded data, say where the results are
+#   make test    install, run everything CI runs
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+EXTRAS := dev,minari,lerobot,zarr,rlds,mujoco,trifinger,sb3,d3rlpy,onnx
+
+.PHONY: setup setup-test demo test check-full clean
+
+setup: $(VENV)/.core
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) install --constraint constraints.txt --editable '.[mujoco]'
+	touch $@
+
+setup-test: $(VENV)/.test
+
+# torch first: with the pinned build in place no other package pulls another one.
+$(VENV)/.test: $(VENV)/.core pyproject.toml constraints.txt
+	$(PIP) install --constraint constraints.txt --editable '.[$(EXTRAS)]'
+	touch $@
+
+demo: setup
+	$(BIN)/pubc demo
+
+test: setup-test
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/mypy
+	$(BIN)/pytest -n 2 -m "not slow and not gpu"
+
+# Longer checks than CI can afford; the last result is recorded in docs/check-full.md.
+check-full: setup-test
+	$(BIN)/pytest -m "slow"
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache

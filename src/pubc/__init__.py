@@ -1,0 +1,35 @@
+"""Find the expert inside a mixed-quality robot dataset, and clone it.
+
+Importing pubc is free: nothing heavy loads until a name below is used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pubc.errors import PubcError
+    from pubc.formats import load, save
+    from pubc.trajectory import Trajectory, TrajectorySet
+
+__all__ = ["PubcError", "Trajectory", "TrajectorySet", "load", "save"]
+__version__ = "0.1.0"
+
+_HOME = {
+    "PubcError": "pubc.errors",
+    "Trajectory": "pubc.trajectory",
+    "TrajectorySet": "pubc.trajectory",
+    "load": "pubc.formats",
+    "save": "pubc.formats",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'pubc' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -1,0 +1,90 @@
+"""Printing for people: clean text, aligned facts, progress on a terminal.
+
+Standard output carries the result. Progress and warnings go to standard error: a bar on a
+terminal, a plain line now and then elsewhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+__all__ = ["Progress", "clean", "facts", "histogram", "progress", "say", "warn"]
+
+Progress = Callable[[int, str], None]
+"""Called with the work done so far and a word on it."""
+
+_BARS = " ▁▂▃▄▅▆▇█"
+
+
+def clean(text: str) -> str:
+    """Text from data, made safe for a terminal: control characters become '?'."""
+    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
+
+
+def say(text: str = "") -> None:
+    """Print a line of the result."""
+    print(clean(text))
+
+
+def warn(text: str) -> None:
+    """Print a line about the run to standard error."""
+    print(f"pubc: {clean(text)}", file=sys.stderr)
+
+
+def facts(rows: Sequence[tuple[str, str]]) -> None:
+    """Print names and values in two aligned columns."""
+    width = max((len(name) for name, _ in rows), default=0)
+    for name, value in rows:
+        say(f"{name:<{width}}  {value}")
+
+
+def histogram(values: ArrayLike, bins: int = 40) -> str:
+    """A one-line text histogram of finite values with its range."""
+    finite = np.asarray(values, dtype=np.float64)
+    finite = finite[np.isfinite(finite)]
+    if not finite.size:
+        return "unknown"
+    low, high = float(finite.min()), float(finite.max())
+    if low == high:
+        return f"all {low:,.5g}"
+    counts, _ = np.histogram(finite, bins=bins)
+    top = counts.max()
+    bars = "".join(_BARS[0 if not c else 1 + int((len(_BARS) - 2) * c / top)] for c in counts)
+    return f"{low:,.5g} |{bars}| {high:,.5g}"
+
+
+@contextlib.contextmanager
+def progress(label: str, total: int, *, quiet: bool = False) -> Iterator[Progress]:
+    """Show progress: a bar on a terminal, a plain line every few seconds elsewhere."""
+    if quiet:
+        yield lambda done, word: None
+        return
+    if sys.stderr.isatty():
+        from rich.console import Console
+        from rich.progress import Progress as Bar
+
+        with Bar(console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task(label, total=total)
+            yield lambda done, word: bar.update(
+                task, completed=done, description=f"{label} {clean(word)}"
+            )
+        return
+    last = time.monotonic()
+
+    def line(done: int, word: str) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= 5 or done >= total:
+            last = now
+            print(
+                f"{label}: {done:,} of {total:,} {clean(word)}".rstrip(),
+                file=sys.stderr,
+            )
+
+    yield line

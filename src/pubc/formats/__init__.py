@@ -1,0 +1,163 @@
+"""Robot datasets in, robot datasets out: the registry of formats.
+
+A format is a module of this package with these names, loaded when it is first needed:
+
+    EXTRA       the optional dependency it needs, or None
+    SLOW        whether a flat cached copy pays off at the second opening
+    read(path, options, findings) -> TrajectorySet
+    write(path, trajectories, *, overwrite) -> None                      (optional)
+    subset(source, target, kept, options, *, overwrite) -> None          (optional)
+
+`subset` copies the trajectories at positions `kept` from a source file of the same format
+with everything the file holds about them, also what a `TrajectorySet` does not carry.
+"""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pubc.errors import UnknownNameError, UsageError
+from pubc.formats.detect import detect, format_for_new
+from pubc.formats.findings import Findings
+from pubc.formats.options import ReadOptions
+from pubc.trajectory import TrajectorySet
+
+__all__ = ["FORMATS", "Format", "ReadOptions", "load", "read", "save", "save_subset"]
+
+FORMATS: dict[str, str] = {
+    "store": "folder of flat .npy arrays with a manifest; pubc's own, memory-mapped",
+    "npz": "one NumPy archive",
+    "d4rl": "D4RL HDF5",
+    "minari": "Minari dataset folder (HDF5, Arrow or Parquet)",
+    "robomimic": "robomimic HDF5",
+    "lerobot": "LeRobot dataset folder, v2.1 and v3.0",
+    "trifinger": "TriFinger RL dataset (LMDB holding zarr)",
+    "diffusion": "Diffusion-Policy zarr, folder or zip",
+    "d3rlpy": "d3rlpy replay buffer .h5",
+    "rlds": "RLDS/TFDS folder of tfrecords",
+}
+"""Name and meaning of every format; the module of the same name reads it."""
+
+
+class Format(Protocol):
+    """What a format module offers."""
+
+    EXTRA: str | None
+    SLOW: bool
+
+    @staticmethod
+    def read(path: Path, options: ReadOptions, findings: Findings) -> TrajectorySet:
+        """Read and check the dataset at `path`."""
+        ...
+
+    @staticmethod
+    def write(path: Path, trajectories: TrajectorySet, *, overwrite: bool) -> None:
+        """Write a new dataset at `path`."""
+        ...
+
+    @staticmethod
+    def subset(
+        source: Path,
+        target: Path,
+        kept: NDArray[np.int64],
+        options: ReadOptions,
+        *,
+        overwrite: bool,
+    ) -> None:
+        """Copy the trajectories at positions `kept`, with all the source says of them."""
+        ...
+
+
+def get(name: str) -> Format:
+    """The module of a format.
+
+    Raises:
+        UnknownNameError: No format has that name.
+    """
+    if name not in FORMATS:
+        raise UnknownNameError("format", name, FORMATS)
+    return cast(Format, importlib.import_module(f"pubc.formats.{name}"))
+
+
+def read(path: Path | str, options: ReadOptions | None = None) -> TrajectorySet:
+    """Read a dataset; what was repaired or warned about is in its `problems`.
+
+    Raises:
+        DataError: The file is not what its format promises.
+        UsageError: The path does not exist, or no format fits it.
+    """
+    from pubc.formats.cache import cached
+
+    options = options or ReadOptions()
+    path = Path(path)
+    name = options.format or detect(path)
+    module = get(name)
+    return cached(path, name, options, slow=module.SLOW, read=module.read)
+
+
+def load(path: Path | str, options: ReadOptions | None = None) -> TrajectorySet:
+    """Read a dataset, with a Python warning for each problem found on the way.
+
+    Example:
+        >>> import pubc
+        >>> mixed = pubc.load("mixed.npz")  # doctest: +SKIP
+        >>> mixed[mixed.total_rewards() > 100]  # doctest: +SKIP
+        TrajectorySet(12 trajectories, 12,000 steps, 27 -> 8)
+    """
+    trajectories = read(path, options)
+    for problem in trajectories.problems:
+        if problem.outcome != "noticed":
+            warnings.warn(f"{path}: {problem.message}", stacklevel=2)
+    return trajectories
+
+
+def save(
+    path: Path | str,
+    trajectories: TrajectorySet,
+    *,
+    format: str | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Write a dataset; the suffix of `path` picks the format unless one is named.
+
+    Raises:
+        UsageError: The format cannot be written, or `path` exists.
+        EnvironmentFailure: The disk said no; nothing was changed.
+    """
+    path = Path(path)
+    name = format or format_for_new(path)
+    module = get(name)
+    if not hasattr(module, "write"):
+        writable = ", ".join(n for n in FORMATS if hasattr(get(n), "write"))
+        raise UsageError(
+            f"pubc reads the {name} format but does not write it. Writable: {writable}."
+        )
+    module.write(path, trajectories, overwrite=overwrite)
+
+
+def save_subset(
+    source: Path,
+    target: Path,
+    trajectories: TrajectorySet,
+    kept: NDArray[np.int64],
+    options: ReadOptions,
+    *,
+    overwrite: bool = False,
+) -> None:
+    """Write the kept trajectories of a source in its own format, losing nothing.
+
+    Formats that know how copy from the source itself; the others are written from the set.
+    """
+    name = options.format or detect(source)
+    module = get(name)
+    if hasattr(module, "subset"):
+        module.subset(source, target, kept, replace(options, format=name), overwrite=overwrite)
+    else:
+        save(target, trajectories[kept], format=name, overwrite=overwrite)

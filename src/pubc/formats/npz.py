@@ -1,0 +1,256 @@
+"""One NumPy archive: `observations, actions, rewards, terminals, timeouts`.
+
+Optional: `sources` (one string per trajectory), `ids`, `lengths`, `final_observations`
+with `has_final`, `metadata` (a JSON text), and any further array with one row per step.
+Written archives are plain zip files of .npy arrays, byte for byte the same for the same
+set, streamed so that a set larger than memory can be written.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+from numpy.lib import format as npy
+
+from pubc.formats.assemble import Raw, assemble
+from pubc.formats.findings import Findings
+from pubc.formats.options import ReadOptions
+from pubc.storage import atomic_file
+from pubc.trajectory import Array, TrajectorySet
+
+__all__ = ["EXTRA", "SLOW", "read", "write"]
+
+EXTRA = None
+SLOW = False
+RATIO_LIMIT = 1000
+"""Compressed numbers rarely shrink tenfold; a thousandfold is a trap."""
+_OWN = {"observations", "actions", "rewards", "terminals", "timeouts"}
+_INDEX = {"sources", "ids", "lengths", "final_observations", "has_final", "metadata"}
+
+
+def read(path: Path, options: ReadOptions, findings: Findings) -> TrajectorySet:
+    """Read an archive; every array's size is checked before it is allocated."""
+    arrays = _load(path, findings)
+    observations = _observations(arrays, options, findings)
+    actions = _need(arrays, options.action_key or "actions", findings)
+    reward_key = options.reward_key or "rewards"
+    if options.reward_key is not None:
+        _need(arrays, reward_key, findings)
+    used = {options.action_key, reward_key, *options.observation_keys}
+    rows = len(observations)
+    return assemble(
+        Raw(
+            observations=observations,
+            actions=actions,
+            rewards=arrays.get(reward_key),
+            terminals=arrays.get("terminals"),
+            timeouts=arrays.get("timeouts"),
+            lengths=_lengths(arrays, findings),
+            ids=_words(arrays, "ids", findings),
+            sources=_words(arrays, options.source_key or "sources", findings),
+            final_observations=arrays.get("final_observations"),
+            has_final=_has_final(arrays),
+            extras={
+                name: column
+                for name, column in arrays.items()
+                if name not in _OWN | _INDEX | used and column.shape[:1] == (rows,)
+            },
+            metadata=_metadata(arrays, findings),
+        ),
+        options,
+        findings,
+    )
+
+
+def write(path: Path, trajectories: TrajectorySet, *, overwrite: bool) -> None:
+    """Stream a set into a new archive."""
+    with (
+        atomic_file(path, overwrite=overwrite) as temporary,
+        zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED, allowZip64=True) as archive,
+    ):
+        for name, column in trajectories.columns.named():
+            shape = (trajectories.steps, *column.shape[1:])
+            _add(
+                archive,
+                name.removeprefix("extras/"),
+                column.dtype,
+                shape,
+                (dict(block.named())[name] for block in trajectories.blocks()),
+            )
+        for name, values in _index(trajectories):
+            _add(archive, name, values.dtype, values.shape, [values])
+
+
+def _index(trajectories: TrajectorySet) -> Iterator[tuple[str, Array]]:
+    yield "lengths", trajectories.lengths
+    yield "ids", trajectories.ids
+    if trajectories.sources is not None:
+        yield "sources", trajectories.sources
+    if trajectories.final_observations is not None:
+        yield "final_observations", np.asarray(trajectories.final_observations)
+        yield "has_final", np.asarray(trajectories.has_final)
+    if trajectories.metadata:
+        yield "metadata", np.array(json.dumps(dict(trajectories.metadata)))
+
+
+def _add(
+    archive: zipfile.ZipFile,
+    name: str,
+    dtype: np.dtype[Any],
+    shape: tuple[int, ...],
+    blocks: Any,
+) -> None:
+    # A ZipInfo made by hand carries 1980 as its date, so equal sets give equal bytes.
+    with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as file:
+        header = {
+            "descr": npy.dtype_to_descr(dtype),
+            "fortran_order": False,
+            "shape": shape,
+        }
+        npy.write_array_header_1_0(cast(BinaryIO, file), header)
+        for block in blocks:
+            file.write(np.ascontiguousarray(block).tobytes())
+
+
+def _load(path: Path, findings: Findings) -> dict[str, Array]:
+    arrays = {}
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for entry in archive.infolist():
+                if entry.filename.endswith(".npy"):
+                    name = entry.filename.removesuffix(".npy")
+                    arrays[name] = _load_one(archive, entry, name, findings)
+    except (
+        zipfile.BadZipFile,
+        EOFError,
+        OSError,
+        NotImplementedError,
+        RuntimeError,
+    ) as error:
+        findings.refuse("truncated", f"not a whole NumPy archive ({error}).")
+    return arrays
+
+
+def _load_one(
+    archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str, findings: Findings
+) -> Array:
+    if entry.file_size > RATIO_LIMIT * max(entry.compress_size, 1):
+        findings.refuse(
+            "bomb",
+            f"{entry.compress_size:,} bytes that claim to unpack to {entry.file_size:,}.",
+            field=name,
+        )
+    try:
+        with archive.open(entry) as file:
+            version = npy.read_magic(cast(BinaryIO, file))
+            if version == (1, 0):
+                shape, fortran, dtype = npy.read_array_header_1_0(cast(BinaryIO, file))
+            else:
+                shape, fortran, dtype = npy.read_array_header_2_0(cast(BinaryIO, file))
+            if dtype.hasobject:
+                findings.refuse(
+                    "bad_dtype",
+                    "an array of Python objects, which only a pickle can hold; pubc never "
+                    "unpickles a dataset.",
+                    field=name,
+                )
+            size = int(np.prod(shape, dtype=object)) * dtype.itemsize
+            if size > entry.file_size or size < 0:
+                findings.refuse(
+                    "truncated",
+                    f"its header promises {size:,} bytes, the archive holds {entry.file_size:,}.",
+                    field=name,
+                )
+            data = bytearray(size)
+            if _fill(cast(BinaryIO, file), data) != size or file.read(1):
+                findings.refuse(
+                    "truncated",
+                    f"its data is not the {size:,} bytes promised.",
+                    field=name,
+                )
+    except (ValueError, TypeError, SyntaxError, KeyError, MemoryError) as error:
+        findings.refuse("bad_array", f"not a readable array ({error}).", field=name)
+    flat = np.frombuffer(data, dtype=dtype)
+    return flat.reshape(shape[::-1]).T if fortran else flat.reshape(shape)
+
+
+def _fill(file: BinaryIO, data: bytearray) -> int:
+    view, filled = memoryview(data), 0
+    while filled < len(data):
+        got = file.readinto(view[filled : filled + (1 << 24)])  # type: ignore[attr-defined]
+        if not got:
+            break
+        filled += got
+    return filled
+
+
+def _observations(arrays: dict[str, Array], options: ReadOptions, findings: Findings) -> Array:
+    if not options.observation_keys:
+        return _need(arrays, "observations", findings)
+    parts = [_need(arrays, key, findings) for key in options.observation_keys]
+    if len({len(part) for part in parts}) != 1 or any(part.ndim > 2 for part in parts):
+        shapes = {k: arrays[k].shape for k in options.observation_keys}
+        findings.refuse(
+            "bad_shape",
+            f"cannot be joined into one observation: {shapes}.",
+            field="observations",
+        )
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
+
+
+def _need(arrays: dict[str, Array], key: str, findings: Findings) -> Array:
+    if key not in arrays:
+        findings.refuse(
+            "missing_key",
+            f"no such array. The archive holds: {', '.join(sorted(arrays)) or 'nothing'}.",
+            field=key,
+        )
+    return arrays[key]
+
+
+def _lengths(arrays: dict[str, Array], findings: Findings) -> Any:
+    lengths = arrays.get("lengths")
+    if lengths is not None and (lengths.ndim != 1 or lengths.dtype.kind not in "iu"):
+        findings.refuse("bad_dtype", f"must be integers. Got {lengths.dtype}.", field="lengths")
+    return lengths
+
+
+def _words(arrays: dict[str, Array], key: str, findings: Findings) -> list[str] | None:
+    words = arrays.get(key)
+    if words is None:
+        return None
+    if words.ndim != 1 or words.dtype.kind not in "USiu":
+        findings.refuse(
+            "bad_dtype",
+            f"must hold one string per trajectory. Got {words.dtype}, shape {words.shape}.",
+            field=key,
+        )
+    if words.dtype.kind == "S":
+        return [word.decode("utf-8", "replace") for word in words.tolist()]
+    return [str(word) for word in words.tolist()]
+
+
+def _has_final(arrays: dict[str, Array]) -> Any:
+    final, has = arrays.get("final_observations"), arrays.get("has_final")
+    if final is not None and has is None:
+        return np.ones(len(final), dtype=np.bool_)
+    return None if final is None else has
+
+
+def _metadata(arrays: dict[str, Array], findings: Findings) -> dict[str, Any]:
+    text = arrays.get("metadata")
+    if text is None or text.dtype.kind != "U" or text.size != 1:
+        return {}
+    try:
+        document = json.loads(str(text.reshape(-1)[0]))
+    except (ValueError, RecursionError):
+        findings.warn("bad_metadata", "not JSON; left out.", field="metadata")
+        return {}
+    return document if isinstance(document, dict) else {}
