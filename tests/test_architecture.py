@@ -14,7 +14,7 @@ LAYERS = [
     {"report", "experiments"},
     {"evaluate", "policies", "collect", "pu"},
     {"rollout"},
-    {"formats", "select", "losses", "nets", "metrics", "results", "engine", "zoo"},
+    {"formats", "select", "losses", "nets", "metrics", "results", "engine", "zoo", "environments"},
     {"trajectory"},
     {"storage"},
     {"errors"},

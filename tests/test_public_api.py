@@ -1,3 +1,5 @@
+import pytest
+
 import pubc
 
 
@@ -7,9 +9,5 @@ def test_every_public_name_exists():
 
 
 def test_an_unknown_name_is_an_attribute_error():
-    try:
+    with pytest.raises(AttributeError, match="nonsense"):
         pubc.nonsense  # noqa: B018
-    except AttributeError as error:
-        assert "nonsense" in str(error)
-    else:
-        raise AssertionError("pubc.nonsense exists")
