@@ -1,0 +1,63 @@
+"""Documentation runs: every `python` and `sh` block of README.md and docs/ is executed.
+
+The blocks of a page run in order in one empty folder, as a reader would type them. A block
+that cannot run in a test (it installs, or takes hours) has a comment above it that says so:
+`<!-- not run: REASON -->`.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pubc.cli.main import COMMANDS
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(
+    r"(?P<skip><!-- not run: [^\n]+ -->\n+)?^```(?P<language>python|sh)\n(?P<code>.*?)^```",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def blocks(page: Path) -> list[re.Match[str]]:
+    return [match for match in BLOCK.finditer(page.read_text()) if not match["skip"]]
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    "page", [p for p in PAGES if blocks(p)], ids=lambda p: p.relative_to(ROOT).as_posix()
+)
+def test_every_block_runs(page: Path, tmp_path: Path):
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = os.environ | {"PATH": path, "PUBC_CACHE": str(tmp_path / "cache")}
+    work = tmp_path / "work"
+    work.mkdir()
+    for number, match in enumerate(blocks(page), 1):
+        if match["language"] == "python":
+            command = [sys.executable, "-c", match["code"]]
+        else:
+            command = ["bash", "-e", "-u", "-o", "pipefail", "-c", match["code"]]
+        done = subprocess.run(command, cwd=work, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, (
+            f"block {number} of {page.name} ended with {done.returncode}:\n{match['code']}\n"
+            f"{done.stdout}\n{done.stderr}"
+        )
+
+
+def test_every_command_is_documented():
+    text = "\n".join(page.read_text() for page in PAGES)
+    missing = [name for name in COMMANDS if f"pubc {name}" not in text]
+    assert not missing, f"no page of the documentation shows: {missing}"
+
+
+LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_every_link_leads_somewhere(page: Path):
+    for target in LINK.findall(page.read_text()):
+        assert (page.parent / target).exists(), f"{page.name} links to {target}"
