@@ -92,7 +92,10 @@ def write(path: Path, trajectories: TrajectorySet, *, overwrite: bool) -> None:
 def _stream(trajectories: TrajectorySet, column: Array) -> Iterator[Array]:
     """One column of the selected trajectories, block by block."""
     lone = dataclasses.replace(
-        trajectories, columns=_lone(column, len(trajectories.columns.observations))
+        trajectories,
+        columns=_lone(column, len(trajectories.columns.observations)),
+        final_observations=None,
+        has_final=None,
     )
     for block in lone.blocks():
         yield block.extras["it"]
