@@ -57,7 +57,7 @@ FRIENDS = {
     "lmdb": {"formats/trifinger.py"},
     "zarr": {"formats/zarrs.py"},
     "tfrecord": {"formats/rlds.py"},
-    "trifinger_rl_datasets": {"collect/trifinger.py"},
+    "trifinger_rl_datasets": {"environments/trifinger.py"},
     "onnxruntime": {"policies/export.py"},
 }
 

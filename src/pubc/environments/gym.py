@@ -1,0 +1,71 @@
+"""Gymnasium environments: the door to MuJoCo.
+
+Of our own environments the wrappers are taken off and the time limit is kept here: the
+results are those of `gymnasium.make` to the last bit, and a step costs less.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from pubc.errors import MissingExtraError, UnknownNameError, UsageError
+from pubc.trajectory import Array
+
+__all__ = ["GymEnvironment"]
+
+_NO_LIMIT = 1000
+"""Time limit of environments that have none of their own; a recording has to end."""
+
+
+class GymEnvironment:
+    """A Gymnasium environment that observes and acts in vectors."""
+
+    def __init__(self, name: str, id: str, arguments: Mapping[str, Any], *, bare: bool) -> None:
+        wrapped = _make(name, id, arguments)
+        seen, acts = wrapped.observation_space.shape, wrapped.action_space.shape
+        numbers = getattr(wrapped.action_space, "low", None)
+        if not seen or not acts or len(seen) != 1 or len(acts) != 1 or numbers is None:
+            raise UsageError(
+                f"pubc needs an environment that observes and acts in vectors of numbers. "
+                f"{id} observes {wrapped.observation_space} and acts in {wrapped.action_space}."
+            )
+        self.name = name
+        self.observation_size = int(seen[0])
+        self.action_size = int(acts[0])
+        self.low = np.asarray(wrapped.action_space.low)
+        self.high = np.asarray(wrapped.action_space.high)
+        self.time_limit = int(wrapped.spec.max_episode_steps or _NO_LIMIT)
+        self._environment = wrapped.unwrapped if bare else wrapped
+        self._steps = 0
+
+    def reset(self, random_seed: int) -> Array:
+        """Start a trajectory that depends on nothing but the seed; the first observation."""
+        self._steps = 0
+        observation: Array = self._environment.reset(seed=random_seed)[0]
+        return observation
+
+    def step(self, action: Array) -> tuple[Array, float, bool, bool]:
+        """Act: the next observation, the reward, whether terminal, whether timed out."""
+        self._steps += 1
+        observation, reward, terminal, stopped, _ = self._environment.step(action)
+        return observation, float(reward), terminal, stopped or self._steps >= self.time_limit
+
+
+def _make(name: str, id: str, arguments: Mapping[str, Any]) -> Any:
+    try:
+        import gymnasium
+    except ImportError:
+        raise MissingExtraError(f"The environment {name!r}", "mujoco") from None
+    try:
+        with warnings.catch_warnings():
+            # Gymnasium announces newer versions of an environment that was named on purpose.
+            warnings.simplefilter("ignore")
+            return gymnasium.make(id, disable_env_checker=True, **arguments)
+    except gymnasium.error.DependencyNotInstalled:
+        raise MissingExtraError(f"The environment {name!r}", "mujoco") from None
+    except (gymnasium.error.UnregisteredEnv, gymnasium.error.DeprecatedEnv):
+        raise UnknownNameError("Gymnasium environment", id, gymnasium.registry) from None
