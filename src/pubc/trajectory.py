@@ -8,15 +8,17 @@ a set that is larger than memory costs a few bytes per trajectory.
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, overload
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 from numpy.typing import ArrayLike, NDArray
 
-from pubc.errors import DataError
+from pubc.errors import DataError, UsageError
 
 __all__ = ["Array", "Columns", "Problem", "Trajectory", "TrajectorySet", "concatenate"]
 
@@ -90,7 +92,10 @@ class Columns:
                     code="bad_dtype",
                     field=name,
                 )
-        object.__setattr__(self, "extras", MappingProxyType(dict(self.extras)))
+        for name in ("observations", "actions", "rewards", "terminals", "timeouts"):
+            _freeze(self, name)
+        extras = {name: _read_only(column) for name, column in self.extras.items()}
+        object.__setattr__(self, "extras", MappingProxyType(extras))
 
     def named(self) -> Iterator[tuple[str, Array]]:
         """Every column with its name; extras as `extras/NAME`."""
@@ -146,7 +151,7 @@ class TrajectorySet:
     """Trajectories over shared columns.
 
     Build one with `TrajectorySet.from_flat`; slice it with integers, slices, boolean masks
-    or index arrays. The set is frozen: nothing here changes its arrays.
+    or index arrays. The set is frozen and its arrays are read-only views.
     """
 
     columns: Columns
@@ -196,6 +201,8 @@ class TrajectorySet:
                 code="bad_index",
                 field="starts",
             )
+        for name in ("starts", "lengths", "ids", "sources", "final_observations", "has_final"):
+            _freeze(self, name)
         object.__setattr__(self, "metadata", MappingProxyType(dict(self.metadata)))
 
     def _check_final(self) -> None:
@@ -287,41 +294,73 @@ class TrajectorySet:
         return self.columns.take(self.rows())
 
     def blocks(self, steps: int = BLOCK) -> Iterator[Columns]:
-        """Stream the steps in order, at most `steps` of them at a time."""
-        if self.is_contiguous:
-            first, end = (int(self.starts[0]), self.steps) if len(self) else (0, 0)
-            for start in range(0, end, steps):
-                stop = min(start + steps, end)
-                yield self.columns.take(slice(first + start, first + stop))
-            return
-        offsets = self.offsets
-        for start in range(0, self.steps, steps):
-            stop = min(start + steps, self.steps)
-            yield self.columns.take(self._rows_between(offsets, start, stop))
+        """Stream the steps in order, at most `steps` of them at a time.
+
+        The memory of a memory-mapped block is given back when the next one is asked for, so
+        streaming a set larger than memory stays small.
+        """
+        for rows in self._row_blocks(steps):
+            yield self.columns.take(rows)
+            for _, column in self.columns.named():
+                _release(column, rows)
+
+    def stream(self, column: Array, steps: int = BLOCK) -> Iterator[Array]:
+        """Like `blocks`, for one array with the rows of `columns`."""
+        for rows in self._row_blocks(steps):
+            yield column[rows]
+            _release(column, rows)
+
+    def release(self) -> None:
+        """Give back the memory of mapped columns; they are read again when next used."""
+        for _, column in self.columns.named():
+            _release(column, slice(0, len(column)))
 
     def take_steps(self, positions: Integers) -> Columns:
         """The steps at the given positions of `flat()`, without building all of it."""
-        offsets = self.offsets
-        owner = np.searchsorted(offsets, positions, side="right") - 1
-        rows = self.starts[owner] + (positions - offsets[owner])
-        return self.columns.take(np.asarray(rows, dtype=np.int64))
+        positions = np.asarray(positions, dtype=np.int64)
+        if positions.size and not 0 <= positions.min() <= positions.max() < self.steps:
+            raise IndexError(
+                f"Positions {positions.min():,} to {positions.max():,} of a set of "
+                f"{self.steps:,} steps."
+            )
+        return self.columns.take(self._rows_at(self.offsets, positions))
 
-    def _rows_between(self, offsets: Integers, start: int, stop: int) -> Integers:
-        positions = np.arange(start, stop, dtype=np.int64)
+    def _row_blocks(self, steps: int) -> Iterator[slice | Integers]:
+        """Rows of the columns, block by block: slices where they lie together."""
+        if steps < 1:
+            raise UsageError(f"A block needs at least one step. Got {steps}.")
+        if self.is_contiguous:
+            first = int(self.starts[0]) if len(self) else 0
+            for start in range(first, first + self.steps, steps):
+                yield slice(start, min(start + steps, first + self.steps))
+            return
+        offsets = self.offsets
+        for start in range(0, self.steps, steps):
+            yield self._rows_at(offsets, np.arange(start, min(start + steps, self.steps)))
+
+    def _rows_at(self, offsets: Integers, positions: Integers) -> Integers:
         owner = np.searchsorted(offsets, positions, side="right") - 1
         return np.asarray(self.starts[owner] + positions - offsets[owner], dtype=np.int64)
 
     def total_rewards(self) -> Floats:
         """Return of each trajectory, shape (trajectories,); NaN where unknown."""
-        if self.columns.rewards is None or not len(self):
-            return np.full(len(self), np.nan)
-        if self.is_contiguous:
-            first = int(self.starts[0])
-            rewards = self.columns.rewards[first : first + self.steps]
-        else:
-            rewards = self.columns.rewards[self.rows()]
-        rewards = np.asarray(rewards, dtype=np.float64)
-        return np.asarray(np.add.reduceat(rewards, self.offsets[:-1]), dtype=np.float64)
+        rewards = self.columns.rewards
+        totals = np.full(len(self), np.nan)
+        if rewards is None:
+            return totals
+        offsets = self.offsets
+        first = 0
+        while first < len(self):
+            # Whole trajectories at a time, so that a sum never depends on the block size.
+            last = int(np.searchsorted(offsets, offsets[first] + BLOCK, side="right")) - 1
+            last = max(last, first + 1)
+            positions = np.arange(offsets[first], offsets[last])
+            rows = self._rows_at(offsets, positions)
+            values = np.asarray(rewards[rows], dtype=np.float64)
+            totals[first:last] = np.add.reduceat(values, offsets[first:last] - offsets[first])
+            _release(rewards, rows)
+            first = last
+        return totals
 
     def ends(self) -> Words:
         """How each trajectory ends: `terminal`, `timeout` or `unmarked`."""
@@ -341,9 +380,7 @@ class TrajectorySet:
         if isinstance(key, int | np.integer):
             return self._one(int(key))
         if not isinstance(key, slice):
-            key = np.asarray(key)
-            if key.size == 0:
-                key = key.astype(np.int64)
+            key = self._selection(np.asarray(key))
         final, has, sources = self.final_observations, self.has_final, self.sources
         return replace(
             self,
@@ -354,6 +391,21 @@ class TrajectorySet:
             final_observations=None if final is None else final[key],
             has_final=None if has is None else has[key],
         )
+
+    def _selection(self, key: Array) -> Array:
+        if key.size == 0 and key.dtype != np.bool_:
+            return np.zeros(0, dtype=np.int64)
+        if key.dtype == np.bool_ and key.shape != (len(self),):
+            raise UsageError(
+                f"A mask of shape {key.shape} for a set of {len(self):,} trajectories; it "
+                "needs one entry per trajectory."
+            )
+        if key.ndim != 1 or key.dtype.kind not in "biu":
+            raise UsageError(
+                "Select trajectories with integers, a slice, or one list of positions or "
+                f"booleans. Got {key.dtype}, shape {key.shape}."
+            )
+        return key
 
     def _one(self, index: int) -> Trajectory:
         if not -len(self) <= index < len(self):
@@ -371,6 +423,38 @@ class TrajectorySet:
 
     def __iter__(self) -> Iterator[Trajectory]:
         return (self._one(index) for index in range(len(self)))
+
+
+def _read_only(array: Array) -> Array:
+    """The same memory, not writeable through this view."""
+    if not array.flags.writeable:
+        return array
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _freeze(owner: Any, name: str) -> None:
+    value = getattr(owner, name)
+    if value is not None:
+        object.__setattr__(owner, name, _read_only(value))
+
+
+def _release(column: Array, rows: slice | Integers) -> None:
+    """Let the system take back the mapped pages of some rows; they stay in the file."""
+    base: Any = column
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if not isinstance(base, mmap.mmap) or not hasattr(mmap, "MADV_DONTNEED"):
+        return
+    if not isinstance(rows, slice):
+        if not len(rows):
+            return
+        rows = slice(int(rows.min()), int(rows.max()) + 1)
+    origin, _ = byte_bounds(np.frombuffer(base, np.uint8))
+    low, high = byte_bounds(column[rows])
+    first = (low - origin) // mmap.PAGESIZE * mmap.PAGESIZE
+    base.madvise(mmap.MADV_DONTNEED, first, high - origin - first)
 
 
 def concatenate(sets: Sequence[TrajectorySet]) -> TrajectorySet:

@@ -1,0 +1,164 @@
+"""What the disk says, in words, and the few operations that must reach it."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import os
+import re
+import secrets
+import shutil
+import socket
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from pubc.errors import EnvironmentFailure, UsageError
+
+__all__ = [
+    "disk_words",
+    "exchange",
+    "flush",
+    "flush_folders",
+    "refuse_existing",
+    "remove",
+    "temporary",
+]
+
+_DISK_FAULTS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EACCES: "no permission to write there",
+    errno.EPERM: "no permission to write there",
+    errno.EROFS: "the file system is read-only",
+    errno.EIO: "the disk reported an input/output error",
+    errno.EFBIG: "the file would be larger than the file system allows",
+    errno.ENOTDIR: "a part of the path is a file, not a folder",
+    errno.EEXIST: "a part of the path is a file, not a folder",
+    errno.EISDIR: "there is a folder of that name",
+    errno.ENAMETOOLONG: "the name is too long",
+    errno.ELOOP: "the path is a loop of links",
+}
+_TEMPORARY = re.compile(r"\.(?P<kind>tmp|old)-(?P<host>[0-9a-f]{8})-(?P<pid>\d+)-[0-9a-f]{8}$")
+_EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2)
+_HERE = -100  # AT_FDCWD
+
+
+@contextlib.contextmanager
+def disk_words(path: Path) -> Iterator[None]:
+    """Turn the operating system's refusals into one sentence with the free space."""
+    try:
+        yield
+    except EnvironmentFailure:
+        raise
+    except OSError as error:
+        number = _errno(error)
+        if number is None:
+            raise
+        told = _DISK_FAULTS.get(number, os.strerror(number).lower())
+        raise EnvironmentFailure(
+            f"Could not write {path}: {told}{_free_words(path)}. Nothing was changed there."
+        ) from error
+
+
+def temporary(path: Path, kind: str = "tmp") -> Path:
+    """A fresh hidden name beside `path`; leftovers of dead processes are dealt with.
+
+    A process killed between retiring an old folder and naming the new one leaves the old
+    one under a hidden name: it is put back. Everything else that is left over goes.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    host = f"{zlib.crc32(socket.gethostname().encode()):08x}"
+    for sibling in list(path.parent.iterdir()):
+        head, _, tail = sibling.name.rpartition(f".{path.name}.")
+        match = _TEMPORARY.fullmatch(f".{tail}") if not head else None
+        if not match or match["host"] != host or _alive(int(match["pid"])):
+            continue
+        if match["kind"] == "old" and not path.exists():
+            os.rename(sibling, path)
+        else:
+            remove(sibling)
+    return path.with_name(f".{path.name}.{kind}-{host}-{os.getpid()}-{secrets.token_hex(4)}")
+
+
+def exchange(new: Path, path: Path) -> Path:
+    """Put `new` where `path` is, and return where the old one went.
+
+    Linux swaps two names in one step. Elsewhere there is a moment without either, after
+    which `temporary` puts the old one back.
+    """
+    with contextlib.suppress(OSError, AttributeError):
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+        if rename(_HERE, os.fsencode(new), _HERE, os.fsencode(path), _EXCHANGE) == 0:
+            return new
+    retired = temporary(path, "old")
+    os.rename(path, retired)
+    os.rename(new, path)
+    return retired
+
+
+def flush(path: Path) -> None:
+    """Have the disk keep a file, or the names in a folder."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def flush_folders(folder: Path) -> None:
+    """Have the disk keep the names of a folder and of those below it."""
+    for place, _, _ in os.walk(folder):
+        flush(Path(place))
+
+
+def remove(path: Path) -> None:
+    """Delete a file or a folder with all it holds, as far as that is possible."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with contextlib.suppress(FileNotFoundError):
+            path.unlink()
+
+
+def refuse_existing(path: Path, *, overwrite: bool, folder: bool) -> None:
+    """Refuse to write where something is, unless asked to and it is pubc's to replace."""
+    if not (path.exists() or path.is_symlink()):
+        return
+    if not overwrite:
+        raise UsageError(f"{path} exists already. Choose another name, or pass --force.")
+    if not folder and path.is_dir():
+        raise UsageError(f"{path} is a folder, where a file is to be written.")
+    if folder and path.is_dir() and any(path.iterdir()):
+        if (path / "manifest.json").is_file():
+            return
+        raise UsageError(
+            f"{path} is a folder that pubc did not write (it has no manifest.json), so "
+            "--force does not replace it. Choose another name."
+        )
+
+
+def _errno(error: OSError) -> int | None:
+    """The number of a refusal; libhdf5 only mentions it in its message."""
+    if error.errno is not None:
+        return error.errno
+    told = re.search(r"errno = (\d+)", str(error))
+    return int(told.group(1)) if told else None
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
+
+
+def _free_words(path: Path) -> str:
+    for folder in path.absolute().parents:
+        with contextlib.suppress(OSError):
+            return f" ({shutil.disk_usage(folder).free / 2**20:,.0f} MiB free)"
+    return ""

@@ -1,0 +1,208 @@
+"""What a folder should hold: sizes and SHA-256 of every file, and a seal on the list."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pubc.errors import DataError, EnvironmentFailure, UsageError
+from pubc.storage.disk import disk_words, flush, remove, temporary
+
+__all__ = [
+    "LOCK",
+    "MANIFEST",
+    "Fault",
+    "hash_file",
+    "read_json",
+    "read_manifest",
+    "seal",
+    "seal_file",
+    "verify",
+]
+
+MANIFEST = "manifest.json"
+LOCK = ".lock"
+_BLOCK = 1 << 20
+_BLANK = b"0" * 64
+_SEAL = re.compile(rb'\n "seal": "([0-9a-f]{64})"\n}\n\Z')
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One difference between a manifest and the files beside it."""
+
+    file: str
+    reason: str
+
+
+def seal(folder: Path, *, kind: str, about: Mapping[str, Any] | None = None) -> None:
+    """Write the manifest of a folder whose files are complete."""
+    files = {name: _entry(folder / name) for name in sorted(_content(folder))}
+    _write(folder / MANIFEST, {"kind": kind, "version": 1, **(about or {}), "files": files})
+
+
+def seal_file(path: Path, *, kind: str, about: Mapping[str, Any] | None = None) -> None:
+    """Write the manifest of a single file beside it, as NAME.manifest.json."""
+    files = {path.name: _entry(path)}
+    _write(_sidecar(path), {"kind": kind, "version": 1, **(about or {}), "files": files})
+
+
+def read_manifest(folder: Path, *, kind: str | None = None) -> dict[str, Any]:
+    """Read a manifest and check that it is one, unaltered, and of the right kind.
+
+    Args:
+        folder: A sealed folder, or a sealed file.
+        kind: What it must be; anything where omitted.
+
+    Raises:
+        DataError: There is no manifest, somebody changed it, or the kind is another.
+    """
+    path = folder / MANIFEST if not folder.is_file() else _sidecar(folder)
+    document = read_json(path)
+    files = document.get("files")
+    if not isinstance(files, dict) or not isinstance(document.get("kind"), str):
+        raise DataError(
+            f"{path}: not a manifest of pubc (it has no 'kind' and 'files'). "
+            "A run that was killed leaves none: write the folder anew.",
+            code="bad_manifest",
+        )
+    if not _sealed(path.read_bytes()):
+        raise DataError(
+            f"{path}: the manifest is not as pubc wrote it (its seal does not fit). The "
+            "folder is damaged: write it anew from its source.",
+            code="bad_manifest",
+            field="seal",
+        )
+    if kind is not None and document["kind"] != kind:
+        raise DataError(
+            f"{folder}: expected a folder of kind {kind!r}, found {document['kind']!r}.",
+            code="wrong_kind",
+            field="kind",
+        )
+    return document
+
+
+def verify(path: Path) -> list[Fault]:
+    """Compare every file with its manifest; an empty list means intact.
+
+    Args:
+        path: A sealed folder, or a file with its manifest beside it.
+
+    Raises:
+        UsageError: There is no manifest to compare with.
+        DataError: The manifest itself was changed.
+    """
+    alone = path.is_file()
+    manifest = _sidecar(path) if alone else path / MANIFEST
+    if not manifest.exists():
+        raise UsageError(
+            f"{path} has no manifest ({manifest.name}), so there is nothing to verify it "
+            "against. What `pubc convert` and `pubc collect` write has one."
+        )
+    listed: dict[str, Any] = read_manifest(path)["files"]
+    root = path.parent if alone else path
+    present = {path.name} if alone else set(_content(path))
+    faults = [Fault(name, "not in the manifest") for name in present - set(listed)]
+    for name, entry in listed.items():
+        if name not in present:
+            faults.append(Fault(name, "missing"))
+        else:
+            faults += _compare(root / name, name, entry)
+    return sorted(faults, key=lambda fault: fault.file)
+
+
+def read_json(path: Path, *, limit: int = 64 << 20) -> dict[str, Any]:
+    """Read one JSON object, refusing what is too large, too deep or not an object."""
+    try:
+        size = path.stat().st_size
+        if size > limit:
+            raise DataError(
+                f"{path}: {size:,} bytes of JSON, more than the limit of {limit:,}.",
+                code="too_large",
+            )
+        if not path.is_file():
+            raise DataError(f"{path}: not a file.", code="bad_path")
+        document = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file.", code="missing_file") from None
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: not readable as JSON ({error}).", code="bad_json") from None
+    except OSError as error:
+        raise EnvironmentFailure(f"{path}: {error.strerror}.") from error
+    if not isinstance(document, dict):
+        raise DataError(
+            f"{path}: expected a JSON object, found {type(document).__name__}.",
+            code="bad_json",
+        )
+    return document
+
+
+def hash_file(path: Path) -> str:
+    """SHA-256 of a file, read in blocks."""
+    digest = hashlib.sha256()
+    with path.open("rb", buffering=0) as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _write(path: Path, document: dict[str, Any]) -> None:
+    text = json.dumps({**document, "seal": _BLANK.decode()}, indent=1, allow_nan=False)
+    data = text.encode() + b"\n"
+    digest = hashlib.sha256(data).hexdigest().encode()
+    data = data[: -len(_BLANK) - 4] + digest + data[-4:]
+    with disk_words(path):
+        new = temporary(path)
+        try:
+            new.write_bytes(data)
+            flush(new)
+            os.replace(new, path)
+        finally:
+            remove(new)
+
+
+def _sealed(data: bytes) -> bool:
+    """Whether the manifest's own hash, taken over the rest of its bytes, fits."""
+    found = _SEAL.search(data)
+    if not found:
+        return False
+    blank = data[: found.start(1)] + _BLANK + data[found.end(1) :]
+    return hashlib.sha256(blank).hexdigest().encode() == found.group(1)
+
+
+def _entry(path: Path) -> dict[str, Any]:
+    flush(path)
+    return {"size": path.stat().st_size, "sha256": hash_file(path)}
+
+
+def _sidecar(path: Path) -> Path:
+    return path.with_name(f"{path.name}.{MANIFEST}")
+
+
+def _content(folder: Path) -> list[str]:
+    """Every name below the folder that is not a folder, but the manifest and the lock."""
+    names = []
+    for place, folders, files in os.walk(folder):
+        inside = Path(place).relative_to(folder)
+        links = [name for name in folders if (Path(place) / name).is_symlink()]
+        names += [(inside / name).as_posix() for name in files + links]
+    return [name for name in names if name not in (MANIFEST, LOCK)]
+
+
+def _compare(path: Path, name: str, entry: Any) -> list[Fault]:
+    if not isinstance(entry, dict):
+        return [Fault(name, "its manifest entry is not an object")]
+    if path.is_symlink() or not path.is_file():
+        return [Fault(name, "not a plain file")]
+    size = path.stat().st_size
+    if size != entry.get("size"):
+        return [Fault(name, f"{size} bytes, the manifest says {entry.get('size')}")]
+    if hash_file(path) != entry.get("sha256"):
+        return [Fault(name, "its SHA-256 differs from the manifest's")]
+    return []
