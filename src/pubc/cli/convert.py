@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,7 +26,7 @@ class Convert:
     """Format to write, as `pubc formats` lists them."""
     force: bool = False
     """Replace the target if it exists."""
-    reading: formats.ReadOptions = field(default_factory=formats.ReadOptions)
+    reading: formats.ReadOptions = formats.FROM_COMMAND_LINE
     """How to read the source."""
     json: bool = False
     """Print one JSON document instead of text."""

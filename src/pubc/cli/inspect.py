@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,7 +29,7 @@ class Inspect:
 
     data: Annotated[Path, tyro.conf.Positional]
     """Dataset: a file or a folder in any format that `pubc formats` lists."""
-    reading: formats.ReadOptions = field(default_factory=formats.ReadOptions)
+    reading: formats.ReadOptions = formats.FROM_COMMAND_LINE
     """How to read it."""
     json: bool = False
     """Print one JSON document instead of text."""

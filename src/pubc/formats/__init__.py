@@ -23,13 +23,29 @@ from typing import Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from pubc.errors import UnknownNameError, UsageError
+from pubc.errors import (
+    DataError,
+    EnvironmentFailure,
+    PubcError,
+    UnknownNameError,
+    UsageError,
+)
 from pubc.formats.detect import detect, format_for_new
 from pubc.formats.findings import Findings
-from pubc.formats.options import ReadOptions
+from pubc.formats.options import FROM_COMMAND_LINE, ReadOptions
 from pubc.trajectory import TrajectorySet
 
-__all__ = ["FORMATS", "Format", "ReadOptions", "load", "read", "save", "save_subset"]
+__all__ = [
+    "FORMATS",
+    "FROM_COMMAND_LINE",
+    "Format",
+    "ReadOptions",
+    "load",
+    "parse",
+    "read",
+    "save",
+    "save_subset",
+]
 
 FORMATS: dict[str, str] = {
     "store": "folder of flat .npy arrays with a manifest; pubc's own, memory-mapped",
@@ -93,13 +109,33 @@ def read(path: Path | str, options: ReadOptions | None = None) -> TrajectorySet:
         DataError: The file is not what its format promises.
         UsageError: The path does not exist, or no format fits it.
     """
-    from pubc.formats.cache import cached
+    from pubc.formats.cache import open_dataset
 
-    options = options or ReadOptions()
-    path = Path(path)
-    name = options.format or detect(path)
+    return open_dataset(Path(path), options or ReadOptions()).trajectories
+
+
+def parse(path: Path, name: str, options: ReadOptions) -> TrajectorySet:
+    """Run the reader of one format on a file, in this process and past every cache.
+
+    Raises:
+        DataError: The file is not what its format promises, however its parser put it.
+        EnvironmentFailure: It may not be read, or memory does not suffice.
+    """
     module = get(name)
-    return cached(path, name, options, slow=module.SLOW, read=module.read)
+    try:
+        return module.read(path, options, Findings(path, strict=options.strict))
+    except PubcError:
+        raise
+    except PermissionError:
+        raise EnvironmentFailure(f"{path}: no permission to read it.") from None
+    except MemoryError:
+        raise EnvironmentFailure(f"{path}: not enough memory to read it.") from None
+    except Exception as error:
+        # Parsers of damaged files raise whatever they stumble over; users get one class.
+        raise DataError(
+            f"{path}: not readable as {name} ({type(error).__name__}: {error}).",
+            code="unreadable",
+        ) from error
 
 
 def load(path: Path | str, options: ReadOptions | None = None) -> TrajectorySet:

@@ -1,28 +1,51 @@
-"""A flat copy of slow formats, so that the second opening takes milliseconds.
+"""Opening a dataset: from the cache, in a child process, or straight from the file.
 
-The key is the path, size and modification time of every file of the dataset and every
-option that changes what is read; a changed dataset is a different key. The copy is a store
-(see `pubc.formats.store`) below $PUBC_CACHE, or ~/.cache/pubc.
+Slow formats are kept as a flat copy, so that the second opening takes milliseconds. The key
+is the path, size and modification time of every file of the dataset and every option that
+changes what is read; a changed dataset is a different key. The copy is a store (see
+`pubc.formats.store`) below $PUBC_CACHE, or ~/.cache/pubc, and may be deleted at any time.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
 import os
-from collections.abc import Callable
+import shutil
+import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
-from pubc.errors import PubcError
+from pubc import __version__, formats
+from pubc.errors import EnvironmentFailure, PubcError, UsageError
 from pubc.formats import store
+from pubc.formats.detect import detect
 from pubc.formats.findings import Findings
 from pubc.formats.options import ReadOptions
+from pubc.storage import read_manifest
 from pubc.trajectory import TrajectorySet
 
-__all__ = ["cache_folder", "cached"]
+__all__ = ["Opened", "cache_folder", "open_dataset"]
 
-Reader = Callable[[Path, ReadOptions, Findings], TrajectorySet]
+OWN = ("store", "npz")
+"""Formats whose readers use no parsing library: never isolated, never cached."""
+_HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A dataset and how it was opened."""
+
+    trajectories: TrajectorySet
+    """What it holds."""
+    format: str
+    """The format it was found to be in."""
+    cached: bool = False
+    """Whether it came from the flat copy in the cache."""
+    isolated: bool = False
+    """Whether a child process parsed it."""
 
 
 def cache_folder() -> Path:
@@ -31,37 +54,82 @@ def cache_folder() -> Path:
     return Path(given) if given else Path.home() / ".cache" / "pubc"
 
 
-def cached(
-    path: Path, name: str, options: ReadOptions, *, slow: bool, read: Reader
-) -> TrajectorySet:
-    """Read through the cache where that pays off, else straight from the file."""
-    findings = Findings(path, strict=options.strict)
-    if not (slow and options.cache):
-        return read(path, options, findings)
-    copy = cache_folder() / "datasets" / f"{_key(path, name, options)}.store"
+def open_dataset(path: Path, options: ReadOptions) -> Opened:
+    """Open a dataset the cheapest way that its options allow.
+
+    Raises:
+        UsageError: The path does not exist, or no format has the name asked for.
+        DataError: The file is not what its format promises.
+        EnvironmentFailure: It may not be read, or memory does not suffice.
+    """
     try:
-        return store.read(copy, ReadOptions(), Findings(copy))
-    except PubcError:
-        pass  # absent, or damaged: the source is still there, so read it again
-    trajectories = read(path, options, findings)
-    try:
-        store.write(copy, trajectories, overwrite=True)
-    except PubcError:
-        return trajectories  # a cache that cannot be written costs time, not the result
-    return trajectories
+        path.stat()
+        name = options.format or (None if _is_hdf5(path) else detect(path))
+    except (FileNotFoundError, NotADirectoryError):
+        raise UsageError(f"{path} does not exist.") from None
+    except OSError as error:
+        raise EnvironmentFailure(f"{path}: {error.strerror}.") from None
+    if name is not None:
+        formats.get(name)  # an unknown name is refused before anything is opened
+    if name in OWN and options.isolate != "on":
+        return Opened(formats.parse(path, name, options), name)
+    copy = cache_folder() / "datasets" / f"{_key(path, options)}.store" if options.cache else None
+    found = None if copy is None else _from_cache(copy)
+    if found is not None:
+        return found
+    if options.isolate != "off":
+        return _in_child(path, options, copy)
+    name = name or detect(path)
+    trajectories = formats.parse(path, name, options)
+    if copy is not None and formats.get(name).SLOW:
+        # A cache that cannot be written costs time, not the result.
+        with contextlib.suppress(PubcError):
+            store.write(copy, trajectories, overwrite=True, origin=name)
+    return Opened(trajectories, name)
 
 
-def _key(path: Path, name: str, options: ReadOptions) -> str:
+def _from_cache(copy: Path) -> Opened | None:
+    try:
+        name = str(read_manifest(copy).get("origin"))
+        return Opened(store.read(copy, ReadOptions(), Findings(copy)), name, cached=True)
+    except (PubcError, OSError):
+        return None  # absent, or damaged: the source is still there, so read it again
+
+
+def _in_child(path: Path, options: ReadOptions, copy: Path | None) -> Opened:
+    from pubc.formats.isolate import Limits, parse_in_child
+
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="pubc-"))
+    except OSError as error:
+        raise EnvironmentFailure(
+            f"Could not make a temporary folder to read {path} into: {error.strerror}."
+        ) from None
+    try:
+        target = folder / "data.store"
+        answer = parse_in_child(path, options, store=target, cache=copy, limits=Limits.of(path))
+        place = copy if answer.kept and copy is not None else target
+        # The arrays stay mapped when the temporary folder is gone.
+        trajectories = store.read(place, ReadOptions(), Findings(place))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return Opened(trajectories, answer.format, isolated=True)
+
+
+def _is_hdf5(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_HDF5_MAGIC)) == _HDF5_MAGIC
+
+
+def _key(path: Path, options: ReadOptions) -> str:
     files = sorted(path.rglob("*")) if path.is_dir() else [path]
     stats = [
-        (file.relative_to(path).as_posix(), stat.st_size, stat.st_mtime_ns)
+        (file.relative_to(path).as_posix(), stat.st_size, stat.st_mtime_ns, stat.st_ino)
         for file in files
-        if (stat := file.stat()) and file.is_file()
+        if (stat := file.lstat())
     ]
-    chosen = dataclasses.asdict(options) | {
-        "format": name,
-        "cache": True,
-        "isolate": False,
-    }
-    text = json.dumps([str(path.resolve()), stats, chosen], default=list)
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    chosen = dataclasses.asdict(options) | {"cache": True, "isolate": "off"}
+    text = json.dumps([__version__, str(path.resolve()), stats, chosen], default=list)
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:32]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["ReadOptions"]
+__all__ = ["FROM_COMMAND_LINE", "ReadOptions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,5 +44,11 @@ class ReadOptions:
     """Refuse whatever would only be repaired or warned about."""
     cache: bool = True
     """Keep a flat copy of slow formats in $PUBC_CACHE for the next opening."""
-    isolate: bool = False
-    """Parse the file in a child process with limited memory."""
+    isolate: Literal["auto", "on", "off"] = "off"
+    """Parse in a child process with limited memory, so that a damaged or hostile file can
+    end nothing but its reader. `auto` does so for all but pubc's own formats and cached
+    copies."""
+
+
+FROM_COMMAND_LINE = ReadOptions(isolate="auto")
+"""What commands start from: a file named on the command line may come from a stranger."""

@@ -12,7 +12,7 @@ import dataclasses
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal
 
 import numpy as np
 from numpy.lib import format as npy
@@ -30,21 +30,35 @@ SLOW = False
 KIND = "store"
 _COLUMNS = ("observations", "actions", "rewards", "terminals", "timeouts")
 _INDEX = ("lengths", "ids", "sources", "final_observations", "has_final")
+_KINDS = {
+    "observations": "fiub",
+    "actions": "fiub",
+    "rewards": "fiub",
+    "terminals": "b",
+    "timeouts": "b",
+    "lengths": "i",
+    "ids": "U",
+    "sources": "U",
+    "final_observations": "fiub",
+    "has_final": "b",
+}
+"""Which kinds of dtype each array may have."""
 _SAFE = re.compile(r"[^A-Za-z0-9._-]")
 
 
 def read(path: Path, options: ReadOptions, findings: Findings) -> TrajectorySet:
     """Open a store without loading it; sizes are checked, contents by `pubc verify`."""
     manifest = read_manifest(path, kind=KIND)
-    arrays = {name: _open(path, name, manifest) for name in (*_COLUMNS, *_INDEX)}
+    arrays = {name: _open(path, name, name, manifest, findings) for name in _KINDS}
     for name in ("observations", "actions", "terminals", "timeouts", "lengths", "ids"):
         if arrays[name] is None:
             findings.refuse("missing_file", "the store lacks this array.", field=name)
     extras = {}
-    for name, file in dict(manifest.get("extras", {})).items():
-        column = _open(path, str(file), manifest)
-        if column is not None:
-            extras[str(name)] = column
+    for name, file in _object(manifest, "extras", findings).items():
+        column = _open(path, name, str(file), manifest, findings)
+        if column is None:
+            findings.refuse("missing_file", "the store lacks this array.", field=name)
+        extras[name] = column
     try:
         trajectories = TrajectorySet.from_flat(
             Columns(**{name: arrays[name] for name in _COLUMNS}, extras=extras),  # type: ignore[arg-type]
@@ -53,7 +67,7 @@ def read(path: Path, options: ReadOptions, findings: Findings) -> TrajectorySet:
             sources=arrays["sources"],
             final_observations=arrays["final_observations"],
             has_final=arrays["has_final"],
-            metadata=dict(manifest.get("metadata", {})),
+            metadata=_object(manifest, "metadata", findings),
             problems=tuple(_problems(manifest)),
         )
     except DataError as error:
@@ -64,8 +78,17 @@ def read(path: Path, options: ReadOptions, findings: Findings) -> TrajectorySet:
     return trajectories
 
 
-def write(path: Path, trajectories: TrajectorySet, *, overwrite: bool) -> None:
-    """Stream a set to a new store; memory stays at one block whatever the size."""
+def write(
+    path: Path, trajectories: TrajectorySet, *, overwrite: bool, origin: str | None = None
+) -> None:
+    """Stream a set to a new store; memory stays at one block whatever the size.
+
+    Args:
+        path: Folder to make.
+        trajectories: What goes into it.
+        overwrite: Replace a store that is there.
+        origin: The format it was read from, where the store is a cached copy.
+    """
     about: dict[str, Any] = {
         "trajectories": len(trajectories),
         "steps": trajectories.steps,
@@ -73,6 +96,8 @@ def write(path: Path, trajectories: TrajectorySet, *, overwrite: bool) -> None:
         "problems": [dataclasses.asdict(problem) for problem in trajectories.problems],
         "extras": {},
     }
+    if origin is not None:
+        about["origin"] = origin
     with atomic_folder(path, kind=KIND, overwrite=overwrite, about=about) as folder:
         for number, name in enumerate(trajectories.columns.extras):
             about["extras"][name] = f"extra-{number:03d}-{_SAFE.sub('_', name)[:60]}"
@@ -81,31 +106,12 @@ def write(path: Path, trajectories: TrajectorySet, *, overwrite: bool) -> None:
             shape = (trajectories.steps, *column.shape[1:])
             with (folder / f"{files.get(name, name)}.npy").open("wb") as file:
                 _header(file, column.dtype, shape)
-                for block in _stream(trajectories, column):
-                    file.write(np.ascontiguousarray(block).data)
+                for block in trajectories.stream(column):
+                    file.write(np.ascontiguousarray(block).tobytes())
         for name in _INDEX:
             values = getattr(trajectories, name)
             if values is not None:
                 np.save(folder / f"{name}.npy", np.asarray(values), allow_pickle=False)
-
-
-def _stream(trajectories: TrajectorySet, column: Array) -> Iterator[Array]:
-    """One column of the selected trajectories, block by block."""
-    lone = dataclasses.replace(
-        trajectories,
-        columns=_lone(column, len(trajectories.columns.observations)),
-        final_observations=None,
-        has_final=None,
-    )
-    for block in lone.blocks():
-        yield block.extras["it"]
-
-
-def _lone(column: Array, rows: int) -> Columns:
-    """Columns whose only content is `column`, so that streaming touches nothing else."""
-    none = np.broadcast_to(np.zeros((1, 1), dtype=np.bool_), (rows, 1))
-    flags = np.broadcast_to(np.zeros(1, dtype=np.bool_), (rows,))
-    return Columns(none, none, None, flags, flags, {"it": column})
 
 
 def _header(file: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
@@ -117,48 +123,61 @@ def _header(file: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
     npy.write_array_header_1_0(file, header)
 
 
-def _open(path: Path, name: str, manifest: dict[str, Any]) -> Array | None:
-    file = f"{name}.npy"
-    entry = manifest["files"].get(file)
-    if entry is None:
+def _open(
+    path: Path, name: str, stem: str, manifest: dict[str, Any], findings: Findings
+) -> Array | None:
+    """Map one array; None where the manifest does not list it."""
+    file = f"{stem}.npy"
+    if file not in manifest["files"]:
         return None
-    if "/" in file or file.startswith(".") or "\\" in file:
-        raise DataError(f"{path}: {file!r} is not a name a store uses.", code="bad_path")
+    entry = manifest["files"][file]
+    if "/" in file or file.startswith(".") or "\\" in file or not isinstance(entry, dict):
+        findings.refuse("bad_path", f"{file!r} is not a file that a store has.", field=name)
     full = path / file
     if full.is_symlink():
-        raise DataError(f"{full}: a link, where a store has only files.", code="link")
+        findings.refuse("link", f"{file} is a link, where a store has only files.", field=name)
     try:
         size = full.stat().st_size
         if size != entry.get("size"):
-            raise DataError(
-                f"{full}: {size:,} bytes, the manifest says {entry.get('size'):,}. The "
-                "store is damaged: write it anew from its source.",
-                code="truncated",
+            findings.refuse(
+                "truncated",
+                f"{file} has {size:,} bytes, the manifest says {entry.get('size')}. The store "
+                "is damaged: write it anew from its source.",
                 field=name,
             )
-        with full.open("rb") as handle:
-            shape, _, dtype = (
-                npy.read_array_header_1_0(handle)
-                if (npy.read_magic(handle) == (1, 0))
-                else npy.read_array_header_2_0(handle)
-            )
-            header = handle.tell()
-        expected = header + int(np.prod(shape, dtype=object)) * dtype.itemsize
-        if dtype.hasobject or expected != size:
-            raise ValueError(f"its header says {expected} bytes")
-        return cast(Array, np.load(full, mmap_mode="r", allow_pickle=False))
+        return _map(full, size, _KINDS.get(name, "fiub"))
     except FileNotFoundError:
-        raise DataError(f"{full}: missing.", code="missing_file", field=name) from None
-    except (ValueError, TypeError, SyntaxError, KeyError, EOFError) as error:
-        raise DataError(
-            f"{full}: not an array that pubc wrote ({error}).",
-            code="bad_array",
-            field=name,
-        ) from None
+        findings.refuse("missing_file", f"{file} is missing.", field=name)
+    except (ValueError, TypeError, SyntaxError, KeyError, EOFError, MemoryError) as error:
+        findings.refuse("bad_array", f"{file} is not as pubc wrote it ({error}).", field=name)
+
+
+def _map(path: Path, size: int, kinds: str) -> Array:
+    with path.open("rb") as file:
+        if npy.read_magic(file) == (1, 0):
+            shape, _, dtype = npy.read_array_header_1_0(file)
+        else:
+            shape, _, dtype = npy.read_array_header_2_0(file)
+        expected = file.tell() + int(np.prod(shape, dtype=object)) * dtype.itemsize
+    if dtype.kind not in kinds or dtype.hasobject:
+        raise ValueError(f"its dtype is {dtype}")
+    if expected != size:
+        raise ValueError(f"its header promises {expected} bytes, it has {size}")
+    mode: Literal["r"] | None = None if 0 in shape else "r"
+    # As a plain array: slicing the subclass np.memmap costs ten times as much.
+    return np.asarray(np.load(path, mmap_mode=mode, allow_pickle=False))
+
+
+def _object(manifest: dict[str, Any], key: str, findings: Findings) -> dict[str, Any]:
+    value = manifest.get(key, {})
+    if not isinstance(value, dict):
+        findings.refuse("bad_manifest", "must be an object.", field=key)
+    return value
 
 
 def _problems(manifest: dict[str, Any]) -> Iterator[Problem]:
     names = {f.name for f in dataclasses.fields(Problem)}
-    for entry in manifest.get("problems", []):
+    entries = manifest.get("problems", [])
+    for entry in entries if isinstance(entries, list) else []:
         if isinstance(entry, dict) and {"code", "outcome", "message"} <= set(entry):
             yield Problem(**{key: entry[key] for key in names & set(entry)})

@@ -64,6 +64,8 @@ def read_manifest(folder: Path, *, kind: str | None = None) -> dict[str, Any]:
         DataError: There is no manifest, somebody changed it, or the kind is another.
     """
     path = folder / MANIFEST if not folder.is_file() else _sidecar(folder)
+    if path.is_symlink():
+        raise DataError(f"{path}: a link, where a manifest is a file.", code="link")
     document = read_json(path)
     files = document.get("files")
     if not isinstance(files, dict) or not isinstance(document.get("kind"), str):
