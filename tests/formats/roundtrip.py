@@ -41,6 +41,7 @@ class Case:
 CASES = {
     "npz": Case("set.npz"),
     "store": Case("set.store"),
+    "lerobot": Case("set"),
     "d4rl": Case("set.hdf5"),
 }
 

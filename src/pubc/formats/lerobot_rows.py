@@ -1,0 +1,371 @@
+"""The frames of a LeRobot dataset, grouped by what each frame says of itself.
+
+File offsets in the metadata are often stale, so rows are grouped by their `episode_index`
+and ordered by their `frame_index`. Only then are the three accounts of the dataset compared:
+`meta/info.json`, the list of episodes, and the frames.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pubc.errors import DataError
+from pubc.formats.findings import Findings
+from pubc.formats.lerobot_meta import Episodes, Info
+from pubc.formats.options import ReadOptions
+from pubc.formats.parquet import is_numeric, read_table, to_numpy
+from pubc.trajectory import Array
+
+__all__ = ["Rows", "cross_check", "read_rows"]
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class Rows:
+    """Frames in order of episode and frame."""
+
+    columns: dict[str, Array]
+    """Numeric columns, one row per frame."""
+    numbers: Integers
+    """`episode_index` of each episode, ascending, shape (episodes,)."""
+    starts: Integers
+    """First row of each episode, shape (episodes,)."""
+    lengths: Integers
+    """Frames of each episode, shape (episodes,)."""
+    files: dict[int, list[Path]] = field(default_factory=dict)
+    """Files that hold frames of an episode."""
+    lost: list[int] = field(default_factory=list)
+    """Episodes whose file is missing or unreadable and was left out."""
+
+
+def read_rows(
+    info: Info,
+    episodes: Episodes | None,
+    wanted: set[str] | None,
+    options: ReadOptions,
+    findings: Findings,
+) -> Rows:
+    """Read the data files and group their rows by episode.
+
+    Args:
+        info: What the dataset says of itself.
+        episodes: Its list of episodes, to know which files should be there.
+        wanted: Columns to read; every numeric one where omitted.
+        options: What to do about files that cannot be read.
+        findings: Where problems are recorded.
+    """
+    expected = {} if episodes is None else episodes.expected_files(info)
+    present = info.data_files()
+    lost = _missing(info, expected, set(present), options, findings)
+    skipped = {name for name, about in info.features.items() if _is_image(about)}
+    parts: list[dict[str, Array]] = []
+    files: dict[int, list[Path]] = {}
+    left: dict[str, str] = {}
+    for file in present:
+        try:
+            part = _read_file(file, wanted, skipped, left)
+        except DataError as error:
+            lost += _unreadable(info, file, expected.get(file, []), error, options, findings)
+            continue
+        _check_columns(info, file, part, parts, findings)
+        parts.append(part)
+        for number in _distinct(part["episode_index"]):
+            files.setdefault(number, []).append(file)
+    if not parts:
+        findings.refuse("empty", f"no data file fits {info.data_path!r}.", field="data_path")
+    for name in sorted(skipped):
+        findings.notice("image_left_out", f"{name} holds images or video; left out.", field=name)
+    for name, kind in sorted(left.items()):
+        findings.notice("column_left_out", f"{name} ({kind}) is no number; left out.", field=name)
+    columns = {
+        name: parts[0][name] if len(parts) == 1 else np.concatenate([p[name] for p in parts])
+        for name in parts[0]
+    }
+    return _group(columns, files, lost, options, findings)
+
+
+def _is_image(about: dict[str, Any]) -> bool:
+    return about.get("dtype") in ("image", "video")
+
+
+def _read_file(
+    file: Path, wanted: set[str] | None, skipped: set[str], left: dict[str, str]
+) -> dict[str, Array]:
+    def take(name: str, kind: Any) -> bool:
+        if name in skipped or (wanted is not None and name not in wanted):
+            return False
+        if not is_numeric(kind):
+            left[name] = str(kind)[:60]
+            return False
+        return True
+
+    table = read_table(file, take)
+    return {name: to_numpy(file, table, name) for name in table.column_names}
+
+
+def _check_columns(
+    info: Info,
+    file: Path,
+    part: dict[str, Array],
+    parts: list[dict[str, Array]],
+    findings: Findings,
+) -> None:
+    place = file.relative_to(info.root).as_posix()
+    for name in ("episode_index", "frame_index"):
+        column = part.get(name)
+        if column is None or (len(column) and (column.ndim != 1 or column.dtype.kind not in "iu")):
+            findings.refuse(
+                "missing_key", f"{place}: every frame needs this whole number.", field=name
+            )
+    first = parts[0] if parts else part
+    if set(first) != set(part):
+        name = sorted(set(first) ^ set(part))[0]
+        findings.refuse("missing_key", f"{place}: not every data file has this column.", field=name)
+    for name, column in part.items():
+        if len(column) and len(first[name]) and column.shape[1:] != first[name].shape[1:]:
+            findings.refuse(
+                "bad_shape",
+                f"{place}: rows of shape {column.shape[1:]}, elsewhere {first[name].shape[1:]}.",
+                field=name,
+            )
+
+
+def _distinct(column: Array) -> list[int]:
+    if not len(column):
+        return []
+    changes = np.flatnonzero(column[1:] != column[:-1]) + 1
+    return sorted({int(n) for n in column[np.concatenate([[0], changes])]})
+
+
+def _missing(
+    info: Info,
+    expected: dict[Path, list[int]],
+    present: set[Path],
+    options: ReadOptions,
+    findings: Findings,
+) -> list[int]:
+    missing = [file for file in expected if file not in present]
+    if not missing:
+        return []
+    lost = sorted(number for file in missing for number in expected[file])
+    names = ", ".join(file.relative_to(info.root).as_posix() for file in missing[:5])
+    said = (
+        f"{len(missing):,} data files are missing ({names}{', ...' if missing[5:] else ''}) "
+        f"with {len(lost):,} episodes, first {lost[0]}"
+    )
+    if options.trust != "data" and not options.skip_bad_files:
+        findings.refuse(
+            "missing_file",
+            said + ". Finish the download, or go on without them: --skip-bad-files.",
+            field="data",
+            index=lost[0],
+            count=len(missing),
+        )
+    findings.repair("missing_file", said + "; left out.", field="data", count=len(missing))
+    return lost
+
+
+def _unreadable(
+    info: Info,
+    file: Path,
+    held: list[int],
+    error: DataError,
+    options: ReadOptions,
+    findings: Findings,
+) -> list[int]:
+    place = file.relative_to(info.root).as_posix()
+    words = ", ".join(map(str, held[:20])) + (", ..." if held[20:] else "")
+    said = f"{error} It should hold episodes {words or 'unknown'}"
+    if not options.skip_bad_files:
+        findings.refuse(
+            error.code,
+            f"{said}. --skip-bad-files goes on without it.",
+            field=error.field or place,
+            index=held[0] if held else None,
+            count=len(held) or None,
+        )
+    findings.repair(error.code, f"{said}; left out.", field=place, count=max(1, len(held)))
+    return held
+
+
+def _group(
+    columns: dict[str, Array],
+    files: dict[int, list[Path]],
+    lost: list[int],
+    options: ReadOptions,
+    findings: Findings,
+) -> Rows:
+    episode, frame = columns["episode_index"], columns["frame_index"]
+    if not len(episode):
+        findings.refuse("empty", "the data files hold no frame.", field="data")
+    same = episode[1:] == episode[:-1]
+    if not ((episode[1:] > episode[:-1]) | (same & (frame[1:] > frame[:-1]))).all():
+        order = np.lexsort((frame, episode))
+        columns = {name: column[order] for name, column in columns.items()}
+        episode, frame = columns["episode_index"], columns["frame_index"]
+        same = episode[1:] == episode[:-1]
+    twice = same & (frame[1:] == frame[:-1])
+    if twice.any():
+        row = int(np.argmax(twice))
+        findings.refuse(
+            "duplicate_frames",
+            f"{int(twice.sum()):,} frames occur twice, first frame {int(frame[row])} of episode "
+            f"{int(episode[row])}: a file may have been copied into the dataset twice.",
+            field="frame_index",
+            index=(int(episode[row]), int(frame[row])),
+            count=int(twice.sum()),
+        )
+    starts = np.concatenate([[0], np.flatnonzero(~same) + 1]).astype(np.int64)
+    lengths = np.diff(np.append(starts, len(episode))).astype(np.int64)
+    numbers = episode[starts].astype(np.int64)
+    rows = Rows(columns, numbers, starts, lengths, files, lost)
+    gaps = frame != np.arange(len(frame)) - np.repeat(starts, lengths)
+    if gaps.any():
+        row = int(np.argmax(gaps))
+        _conflict(
+            "frame_index",
+            f"data: the frames of {len(np.unique(episode[gaps])):,} episodes are not numbered "
+            f"0, 1, 2 ... (first: episode {int(episode[row])}, frame {int(frame[row])})",
+            int(episode[row]),
+            int(gaps.sum()),
+            options,
+            findings,
+        )
+    return rows
+
+
+def cross_check(
+    info: Info, episodes: Episodes | None, rows: Rows, options: ReadOptions, findings: Findings
+) -> None:
+    """Compare `meta/info.json`, the list of episodes and the frames; refuse a conflict."""
+    if episodes is None:
+        what = "meta/episodes.jsonl" if info.version == "v2.1" else "meta/episodes"
+        _conflict(what, f"{what} is missing", 0, 1, options, findings)
+    else:
+        _check_list(episodes, rows, options, findings)
+        _check_places(info, episodes, rows, options, findings)
+    if rows.lost:
+        return
+    empty = 0 if episodes is None else int((episodes.lengths == 0).sum())
+    totals = (
+        ("total_episodes", len(rows.numbers) + empty),
+        ("total_frames", int(rows.lengths.sum())),
+    )
+    for name, found in totals:
+        declared = info.count(name)
+        if declared != found:
+            first = int(rows.numbers[-1]) if declared is None or declared > found else declared
+            said = f"meta/info.json says {declared}, the data holds {found:,}"
+            _conflict(name, said, first, 1, options, findings)
+
+
+def _check_list(episodes: Episodes, rows: Rows, options: ReadOptions, findings: Findings) -> None:
+    listed = dict(zip(episodes.numbers.tolist(), episodes.lengths.tolist(), strict=True))
+    found = dict(zip(rows.numbers.tolist(), rows.lengths.tolist(), strict=True))
+    wrong = [
+        number
+        for number in sorted(listed.keys() | found.keys())
+        if listed.get(number) != found.get(number, 0) and number not in set(rows.lost)
+    ]
+    if wrong:
+        first = wrong[0]
+        _conflict(
+            "length",
+            f"{episodes.file} says that episode {first} has {listed.get(first, 'no entry')} "
+            f"frames, the data has {found.get(first, 0)} ({len(wrong):,} such episodes)",
+            first,
+            len(wrong),
+            options,
+            findings,
+        )
+
+
+def _check_places(
+    info: Info, episodes: Episodes, rows: Rows, options: ReadOptions, findings: Findings
+) -> None:
+    """File and row positions: never used for reading, but a lie about them is told."""
+    wrong = [
+        number
+        for file, held in episodes.expected_files(info).items()
+        for number in held
+        if rows.files.get(number, [file]) != [file]
+    ]
+    if wrong:
+        file = rows.files[wrong[0]][0].relative_to(info.root).as_posix()
+        _conflict(
+            "data/file_index",
+            f"{episodes.file} points {len(wrong):,} episodes to a file that does not hold them "
+            f"(first: episode {wrong[0]}, which lies in {file})",
+            wrong[0],
+            len(wrong),
+            options,
+            findings,
+        )
+    index = rows.columns.get("index")
+    if index is None or index.ndim != 1:
+        return
+    begins = dict(zip(rows.numbers.tolist(), index[rows.starts].tolist(), strict=True))
+    ends = rows.starts + rows.lengths - 1
+    stops = dict(zip(rows.numbers.tolist(), (index[ends] + 1).tolist(), strict=True))
+    for name, truth in (("dataset_from_index", begins), ("dataset_to_index", stops)):
+        column = episodes.columns.get(name, [])
+        pairs = zip(episodes.numbers.tolist(), column, strict=False)
+        bad = [(n, said) for n, said in pairs if n in truth and said != truth[n]]
+        if bad:
+            number, said = bad[0]
+            _conflict(
+                name,
+                f"{episodes.file} says {said} for episode {number}, its frames say "
+                f"{truth[number]} ({len(bad):,} such episodes)",
+                number,
+                len(bad),
+                options,
+                findings,
+            )
+    _check_index(rows, index, options, findings)
+
+
+def _check_index(rows: Rows, index: Array, options: ReadOptions, findings: Findings) -> None:
+    inner = np.ones(len(index) - 1, dtype=np.bool_)
+    if rows.lost:
+        inner[rows.starts[1:] - 1] = False
+    broken = (np.diff(index) != 1) & inner
+    if broken.any():
+        row = int(np.argmax(broken)) + 1
+        number = int(rows.columns["episode_index"][row])
+        _conflict(
+            "index",
+            f"data: the running number jumps from {int(index[row - 1])} to {int(index[row])} in "
+            f"episode {number} ({int(broken.sum()):,} jumps)",
+            number,
+            int(broken.sum()),
+            options,
+            findings,
+        )
+
+
+def _conflict(
+    name: str, said: str, first: int, count: int, options: ReadOptions, findings: Findings
+) -> None:
+    if options.trust == "data":
+        findings.repair(
+            "meta_conflict",
+            f"{said}; the index was rebuilt from the data.",
+            field=name,
+            count=count,
+            first=first,
+        )
+        return
+    findings.refuse(
+        "meta_conflict",
+        f"{said}. --trust data rebuilds the index from the frames.",
+        field=name,
+        index=first,
+        count=count,
+    )
