@@ -6,6 +6,7 @@ file are the structural ones that every opening pays for; `checks` looks deeper.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pubc.formats.checks import check_values
-from pubc.formats.findings import Findings
+from pubc.formats.cuts import lengths_from_ends
+from pubc.formats.findings import Findings, plural, verb
 from pubc.formats.options import ReadOptions
 from pubc.trajectory import Array, Columns, TrajectorySet
 
-__all__ = ["Raw", "assemble", "check_numeric", "lengths_from_ends", "to_flags"]
+__all__ = ["Raw", "assemble", "check_numeric", "to_flags"]
 
 Flags = NDArray[np.bool_]
 Integers = NDArray[np.int64]
@@ -39,6 +41,8 @@ class Raw:
     sources: Sequence[str] | None = None
     final_observations: Array | None = None
     has_final: Flags | None = None
+    action_bounds: tuple[Array, Array] | None = None
+    """Lowest and highest action that the source allows, per dimension."""
     extras: Mapping[str, Array] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
@@ -54,6 +58,8 @@ def assemble(raw: Raw, options: ReadOptions, findings: Findings) -> TrajectorySe
     actions = _matrix(raw.actions, "actions", findings)
     rewards = None if raw.rewards is None else _vector(raw.rewards, "rewards", findings)
     rows = len(observations)
+    if not rows:
+        findings.refuse("empty", "the dataset holds no step.", field="observations")
     for name, column in (("actions", actions), ("rewards", rewards)):
         if column is not None and len(column) != rows:
             findings.refuse(
@@ -69,7 +75,7 @@ def assemble(raw: Raw, options: ReadOptions, findings: Findings) -> TrajectorySe
     both = int(np.count_nonzero(terminals & timeouts))
     if both:
         first = int(np.argmax(terminals & timeouts))
-        findings.warn(
+        findings.notice(
             "both_flags",
             f"{both:,} steps are marked terminal and timeout at once (first: step "
             f"{first:,}); terminal wins.",
@@ -87,76 +93,44 @@ def assemble(raw: Raw, options: ReadOptions, findings: Findings) -> TrajectorySe
     )
     lengths = raw.lengths
     if lengths is None:
-        has_marks = raw.terminals is not None or raw.timeouts is not None
-        lengths = lengths_from_ends(terminals | timeouts, options, findings, has_marks=has_marks)
+        lengths = lengths_from_ends(terminals | timeouts, observations, options, findings)
         columns = columns.take(slice(0, int(lengths.sum())))
     trajectories = _build(columns, lengths, raw, findings)
-    return check_values(trajectories, options, findings)
+    if raw.lengths is not None or options.episode_length is not None:
+        _check_marks(trajectories, findings)
+    return check_values(trajectories, options, findings, bounds=raw.action_bounds)
 
 
-def lengths_from_ends(
-    ends: Flags, options: ReadOptions, findings: Findings, *, has_marks: bool
-) -> Integers:
-    """Cut flat rows at their end marks; rows after the last mark go by `trailing`."""
-    rows = len(ends)
-    if options.episode_length is not None:
-        return _fixed_lengths(rows, options.episode_length, options, findings)
-    last = np.flatnonzero(ends)
-    if not len(last):
-        what = "no step is marked as an end" if has_marks else "there are no end marks"
-        findings.refuse(
-            "no_ends",
-            f"{what} in {rows:,} steps, so the trajectories cannot be told apart. Give "
-            "--episode-length N if they all have N steps.",
-            field="timeouts",
-            count=rows,
-        )
-    lengths = np.diff(np.concatenate([[-1], last])).astype(np.int64)
-    return _with_tail(lengths, rows - int(last[-1]) - 1, options, findings)
-
-
-def _fixed_lengths(rows: int, length: int, options: ReadOptions, findings: Findings) -> Integers:
-    if length < 1:
-        findings.refuse("bad_option", f"--episode-length must be at least 1. Got {length}.")
-    lengths = np.full(rows // length, length, dtype=np.int64)
-    return _with_tail(lengths, rows % length, options, findings)
-
-
-def _with_tail(lengths: Integers, tail: int, options: ReadOptions, findings: Findings) -> Integers:
-    if not tail:
-        return lengths
-    first = int(lengths.sum())
-    said = f"the last {tail:,} steps (from step {first:,}) carry no end mark"
-    if options.trailing == "error":
-        findings.refuse("unmarked_tail", said + ".", field="timeouts", index=first, count=tail)
-    if options.trailing == "drop":
-        findings.repair(
-            "unmarked_tail",
-            said + "; dropped.",
-            field="timeouts",
-            count=tail,
+def _check_marks(trajectories: TrajectorySet, findings: Findings) -> None:
+    """End marks before the end of a trajectory contradict its length."""
+    columns = trajectories.columns
+    last = np.zeros(len(columns.observations), dtype=np.bool_)
+    last[trajectories.starts + trajectories.lengths - 1] = True
+    inside = (columns.terminals | columns.timeouts) & ~last
+    if inside.any():
+        first = int(np.argmax(inside))
+        findings.warn(
+            "marks_inside",
+            f"{plural(int(inside.sum()), 'step')} before the end of a trajectory "
+            f"{verb(int(inside.sum()))} marked as an end (first: step {first:,}); the "
+            "lengths of the trajectories win.",
+            field="terminals" if columns.terminals[first] else "timeouts",
+            count=int(inside.sum()),
             first=first,
         )
-        return lengths
-    findings.repair(
-        "unmarked_tail",
-        said + "; kept as an unmarked trajectory (--trailing drop leaves them out).",
-        field="timeouts",
-        count=tail,
-        first=first,
-    )
-    return np.append(lengths, np.int64(tail))
 
 
-def to_flags(values: Array | None, name: str, rows: int, findings: Findings) -> Flags:
-    """Booleans from end marks that hold exactly 0 and 1; all False where there are none."""
+def to_flags(
+    values: Array | None, name: str, rows: int, findings: Findings, *, unit: str = "steps"
+) -> Flags:
+    """Booleans from marks that hold exactly 0 and 1; all False where there are none."""
     if values is None:
         return np.zeros(rows, dtype=np.bool_)
     flags = _vector(values, name, findings)
     if len(flags) != rows:
         findings.refuse(
             "unequal_lengths",
-            f"observations has {rows:,} rows but {name} has {len(flags):,}.",
+            f"there are {rows:,} {unit} but {name} has {len(flags):,} entries.",
             field=name,
             index=min(rows, len(flags)),
             count=abs(rows - len(flags)),
@@ -168,8 +142,8 @@ def to_flags(values: Array | None, name: str, rows: int, findings: Findings) -> 
         first = int(np.argmax(bad))
         findings.refuse(
             "not_boolean",
-            f"end marks must be 0 or 1. Found {flags[first]!r} at step {first:,} "
-            f"({int(bad.sum()):,} such values).",
+            f"marks must be 0 or 1. Found {flags[first].item()!r} at position {first:,} "
+            f"({int(bad.sum()):,} of {rows:,} {unit}).",
             field=name,
             index=first,
             count=int(bad.sum()),
@@ -234,12 +208,23 @@ def _extras(extras: Mapping[str, Array], rows: int, findings: Findings) -> dict[
 def _build(columns: Columns, lengths: Integers, raw: Raw, findings: Findings) -> TrajectorySet:
     lengths = np.asarray(lengths, dtype=np.int64)
     rows = len(columns.observations)
-    if (lengths < 0).any() or int(lengths.sum()) != rows:
+    wrong = (lengths < 0) | (lengths > rows)
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        findings.refuse(
+            "bad_lengths",
+            f"trajectory {first:,} claims {lengths[first]:,} of {rows:,} steps.",
+            field="lengths",
+            index=first,
+            count=int(wrong.sum()),
+        )
+    if int(lengths.sum()) != rows:
         findings.refuse(
             "unequal_lengths",
             f"the lengths of {len(lengths):,} trajectories sum to {int(lengths.sum()):,} "
             f"but there are {rows:,} steps.",
             field="lengths",
+            index=_first_beyond(lengths, rows),
         )
     if raw.sources is not None and len(raw.sources) != len(lengths):
         findings.refuse(
@@ -248,14 +233,8 @@ def _build(columns: Columns, lengths: Integers, raw: Raw, findings: Findings) ->
             field="sources",
             index=min(len(lengths), len(raw.sources)),
         )
-    ids = [str(i) for i in range(len(lengths))] if raw.ids is None else raw.ids
-    if len(set(map(str, ids))) != len(lengths):
-        findings.refuse(
-            "bad_ids",
-            f"{len(lengths):,} trajectories need as many different ids; found "
-            f"{len(set(map(str, ids))):,}.",
-            field="ids",
-        )
+    ids = _ids(raw.ids, len(lengths), findings)
+    final, has = _final(raw, columns, len(lengths), findings)
     full = lengths > 0
     if not full.any():
         findings.refuse("empty", "the dataset holds no step.", field="observations")
@@ -263,15 +242,14 @@ def _build(columns: Columns, lengths: Integers, raw: Raw, findings: Findings) ->
         first = int(np.argmin(full))
         findings.repair(
             "zero_length",
-            f"{int((~full).sum()):,} trajectories have no step (first: position {first:,}); "
-            "dropped, the others keep their ids.",
+            f"{plural(int((~full).sum()), 'trajectory')} without a step (first: position "
+            f"{first:,}); dropped, the others keep their ids.",
             field="lengths",
             count=int((~full).sum()),
             first=first,
         )
     starts = np.cumsum(lengths) - lengths
     words = None if raw.sources is None else np.asarray(raw.sources, dtype=np.str_)[full]
-    final, has = raw.final_observations, raw.has_final
     return TrajectorySet(
         columns,
         starts[full],
@@ -280,5 +258,62 @@ def _build(columns: Columns, lengths: Integers, raw: Raw, findings: Findings) ->
         sources=words,
         final_observations=None if final is None else final[full],
         has_final=None if has is None else has[full],
-        metadata=raw.metadata,
+        metadata=_plain(raw.metadata),
     )
+
+
+def _ids(given: Sequence[str] | None, count: int, findings: Findings) -> list[str]:
+    ids = [str(i) for i in range(count)] if given is None else [str(name) for name in given]
+    if len(ids) != count:
+        findings.refuse(
+            "unequal_lengths",
+            f"{count:,} trajectories but {len(ids):,} ids.",
+            field="ids",
+            index=min(count, len(ids)),
+        )
+    first_of: dict[str, int] = {}
+    again = [i for i, name in enumerate(ids) if first_of.setdefault(name, i) != i]
+    if again:
+        findings.refuse(
+            "bad_ids",
+            f"every trajectory needs an id of its own; {ids[again[0]]!r} at position "
+            f"{again[0]:,} is taken ({len(again):,} such).",
+            field="ids",
+            index=again[0],
+            count=len(again),
+        )
+    return ids
+
+
+def _final(
+    raw: Raw, columns: Columns, count: int, findings: Findings
+) -> tuple[Array | None, Flags | None]:
+    """The final observations and where there is one, checked against the index."""
+    final = raw.final_observations
+    if final is None:
+        return None, None
+    check_numeric(final, "final_observations", findings)
+    if final.ndim == 1 and columns.observations.shape[1] == 1:
+        final = final[:, None]
+    wanted = (count, columns.observations.shape[1])
+    if final.shape != wanted:
+        findings.refuse(
+            "bad_shape",
+            f"expected shape {wanted}, one row per trajectory. Found {final.shape}.",
+            field="final_observations",
+            index=min(count, len(final)) if final.ndim else None,
+        )
+    has = np.ones(count, dtype=np.bool_) if raw.has_final is None else raw.has_final
+    return final, to_flags(has, "has_final", count, findings, unit="trajectories")
+
+
+def _first_beyond(lengths: Integers, rows: int) -> int:
+    """The first trajectory that ends beyond the rows, or the number of trajectories."""
+    return int(np.searchsorted(np.cumsum(lengths), rows, side="right"))
+
+
+def _plain(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Metadata as JSON can hold it: what it cannot becomes text."""
+    text = json.dumps(dict(metadata), default=str)
+    plain: dict[str, Any] = json.loads(text, parse_constant=str)
+    return plain

@@ -5,12 +5,15 @@ Everything streams in blocks, so a set larger than memory is checked in place.
 
 from __future__ import annotations
 
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pubc.formats.findings import Findings
+from pubc.formats.findings import Findings, plural, verb
 from pubc.formats.options import ReadOptions
 from pubc.trajectory import Array, TrajectorySet
 
@@ -18,6 +21,10 @@ __all__ = ["Ranges", "check_values"]
 
 Floats = NDArray[np.float64]
 FLOAT32_MAX = float(np.finfo(np.float32).max)
+NEAR_CONSTANT = 1e-5
+"""A dimension that varies less than this, in its own size, is noise to a network."""
+_SHOWN = 5
+_FOLD = 64
 
 
 @dataclass(slots=True)
@@ -34,9 +41,15 @@ class Ranges:
 
     def add(self, block: Array) -> None:
         """Widen by a block; NaN spreads into both ends, so that it is never missed."""
-        if len(block):
-            self.low = np.minimum(self.low, block.min(axis=0))
-            self.high = np.maximum(self.high, block.max(axis=0))
+        # Rows are short; folding many into one lets the processor work on long lines.
+        even = len(block) - len(block) % _FOLD
+        for part, fold in ((block[:even], _FOLD), (block[even:], 1)):
+            if len(part):
+                lines = part.reshape(len(part) // fold, -1)
+                size = (fold, block.shape[1])
+                low, high = lines.min(axis=0).reshape(size), lines.max(axis=0).reshape(size)
+                self.low = np.minimum(self.low, low.min(axis=0))
+                self.high = np.maximum(self.high, high.max(axis=0))
 
     @property
     def finite(self) -> bool:
@@ -48,24 +61,42 @@ class Ranges:
         """Dimensions that never change."""
         return np.asarray(self.low == self.high)
 
+    @property
+    def near_constant(self) -> NDArray[np.bool_]:
+        """Dimensions that change, but hardly."""
+        size = np.maximum(1.0, np.maximum(np.abs(self.low), np.abs(self.high)))
+        return np.asarray(~self.constant & (self.high - self.low < NEAR_CONSTANT * size))
+
 
 def check_values(
-    trajectories: TrajectorySet, options: ReadOptions, findings: Findings
+    trajectories: TrajectorySet,
+    options: ReadOptions,
+    findings: Findings,
+    *,
+    bounds: tuple[Array, Array] | None = None,
 ) -> TrajectorySet:
     """Check what is in the arrays; returns the set, without trajectories it had to drop.
+
+    Args:
+        trajectories: What a reader assembled.
+        options: What to do about what is found.
+        findings: Where it is recorded.
+        bounds: Lowest and highest action that the source allows, where it says so.
 
     Raises:
         DataError: Values that no computation survives, with the first place they occur.
     """
     ranges = _ranges(trajectories)
     bad = {name for name, seen in ranges.items() if not seen.finite}
-    if bad - {"rewards"}:
+    if bad - {"rewards"} or not _finite_ends(trajectories).all():
         trajectories = _drop_nonfinite(trajectories, options, findings)
         ranges = _ranges(trajectories)
     if "rewards" in bad:
         _warn_rewards(trajectories, findings)
     for name in ("observations", "actions"):
-        _check_range(name, ranges[name], findings)
+        _check_range(name, ranges[name], trajectories, findings)
+    if bounds is not None:
+        _check_bounds(bounds, ranges["actions"], trajectories, findings)
     _check_constant(ranges, findings)
     _check_lengths(trajectories, findings)
     _check_duplicates(trajectories, findings)
@@ -87,133 +118,196 @@ def _ranges(trajectories: TrajectorySet) -> dict[str, Ranges]:
     return seen
 
 
+def _finite_ends(trajectories: TrajectorySet) -> NDArray[np.bool_]:
+    """Per trajectory, whether its final observation is finite or absent."""
+    final, has = trajectories.final_observations, trajectories.has_final
+    if final is None or has is None:
+        return np.ones(len(trajectories), dtype=np.bool_)
+    return np.asarray(np.isfinite(final).all(axis=1) | ~has)
+
+
 def _drop_nonfinite(
     trajectories: TrajectorySet, options: ReadOptions, findings: Findings
 ) -> TrajectorySet:
     places = []
-    bad = np.zeros(len(trajectories), dtype=np.bool_)
+    bad = ~_finite_ends(trajectories)
+    if bad.any():
+        index = int(np.argmax(bad))
+        wrong = ~np.isfinite(np.asarray(trajectories.final_observations)[index])
+        step = int(trajectories.lengths[index])
+        places.append(("final_observations", index, step, int(np.argmax(wrong))))
     for index, trajectory in enumerate(trajectories):
         for name in ("observations", "actions"):
-            wrong = np.argwhere(~np.isfinite(getattr(trajectory.steps, name)))
-            if len(wrong):
+            finite = np.isfinite(getattr(trajectory.steps, name))
+            if not finite.all():
                 bad[index] = True
-                step, dimension = map(int, wrong[0])
+                step, dimension = map(int, np.argwhere(~finite)[0])
                 places.append((name, index, step, dimension))
+    places.sort(key=lambda place: place[1])
     name, index, step, dimension = places[0]
-    said = (
-        f"{int(bad.sum()):,} of {len(bad):,} trajectories hold NaN or infinity; first in "
-        f"trajectory {trajectories.ids[index]} (position {index}), step {step}, dimension "
-        f"{dimension}"
+    listed = "; ".join(
+        f"{n} of trajectory {trajectories.ids[i]} (position {i}), step {s}, dimension {d}"
+        for n, i, s, d in places[:_SHOWN]
     )
+    count = int(bad.sum())
+    said = f"{plural(count, 'trajectory')} of {len(bad):,} with NaN or infinity: {listed}"
     if options.nonfinite == "refuse" or bad.all():
         findings.refuse(
             "nonfinite",
             said + ". --nonfinite drop-episode leaves such trajectories out.",
             field=name,
             index=(index, step, dimension),
-            count=int(bad.sum()),
+            count=count,
         )
-    findings.repair("nonfinite", said + "; dropped.", field=name, count=int(bad.sum()), first=index)
+    findings.repair("nonfinite", said + "; dropped.", field=name, count=count, first=index)
     return trajectories[~bad]
 
 
 def _warn_rewards(trajectories: TrajectorySet, findings: Findings) -> None:
     unknown = ~np.isfinite(trajectories.total_rewards())
     if unknown.any():
-        first = int(np.argmax(unknown))
+        first, count = int(np.argmax(unknown)), int(unknown.sum())
         findings.warn(
             "nonfinite_rewards",
-            f"{int(unknown.sum()):,} trajectories have NaN or infinite rewards (first: "
-            f"trajectory {trajectories.ids[first]}), so they cannot be ranked by return.",
+            f"{plural(count, 'trajectory')} with NaN or infinite rewards (first: trajectory "
+            f"{trajectories.ids[first]}), so no ranking by return can include "
+            f"{verb(count, 'it', 'them')}.",
             field="rewards",
-            count=int(unknown.sum()),
+            count=count,
             first=first,
         )
 
 
-def _check_range(name: str, seen: Ranges, findings: Findings) -> None:
+def _check_range(name: str, seen: Ranges, trajectories: TrajectorySet, findings: Findings) -> None:
     wide = np.maximum(np.abs(seen.low), np.abs(seen.high)) > FLOAT32_MAX
-    if wide.any():
-        first = int(np.argmax(wide))
-        findings.refuse(
-            "beyond_float32",
-            f"{int(wide.sum())} dimensions hold values beyond the float32 range (first: "
-            f"dimension {first}), which cannot be computed with.",
-            field=name,
-            index=first,
-            count=int(wide.sum()),
-        )
+    if not wide.any():
+        return
+    first, count = -1, 0
+    for start, values in _numbered(trajectories, getattr(trajectories.columns, name)):
+        rows = np.flatnonzero((np.abs(values[:, wide]) > FLOAT32_MAX).any(axis=1))
+        count += len(rows)
+        if len(rows) and first < 0:
+            first = start + int(rows[0])
+    findings.refuse(
+        "beyond_float32",
+        f"{plural(count, 'step')} with values beyond the float32 range (first: step {first:,}, "
+        f"dimension {int(np.argmax(wide))}), which cannot be computed with.",
+        field=name,
+        index=first,
+        count=count,
+    )
+
+
+def _check_bounds(
+    bounds: tuple[Array, Array],
+    seen: Ranges,
+    trajectories: TrajectorySet,
+    findings: Findings,
+) -> None:
+    """Count the actions that the source's own bounds do not allow; nothing is clipped."""
+    low, high = (np.broadcast_to(np.asarray(b, dtype=float), seen.low.shape) for b in bounds)
+    # A bound written in float32 may lie just beside the float64 value it stands for.
+    slack = 1e-6 * np.maximum(1.0, np.where(np.isfinite(high), np.abs(high), 1.0))
+    if ((seen.low >= low - slack) & (seen.high <= high + slack)).all():
+        return
+    first, count = -1, 0
+    for start, values in _numbered(trajectories, trajectories.columns.actions):
+        rows = np.flatnonzero(((values < low - slack) | (values > high + slack)).any(axis=1))
+        count += len(rows)
+        if len(rows) and first < 0:
+            first = start + int(rows[0])
+    findings.warn(
+        "action_bounds",
+        f"{plural(count, 'action')} outside the bounds that the dataset declares (first: step "
+        f"{first:,}); kept as {verb(count, 'it is', 'they are')}.",
+        field="actions",
+        count=count,
+        first=first,
+    )
+
+
+def _numbered(trajectories: TrajectorySet, column: Array) -> Iterator[tuple[int, Array]]:
+    """Blocks of a column with the position of their first step."""
+    start = 0
+    for values in trajectories.stream(column):
+        yield start, values
+        start += len(values)
 
 
 def _check_constant(ranges: dict[str, Ranges], findings: Findings) -> None:
+    if ranges["actions"].constant.all():
+        findings.refuse(
+            "equal_actions",
+            "all actions are equal, so negatives cannot be made by mixing actions, and "
+            "there is nothing to tell policies apart by.",
+            field="actions",
+            index=0,
+            count=len(ranges["actions"].low),
+        )
     for name, what in (("observations", "observation"), ("actions", "action")):
-        still = ranges[name].constant
-        first = int(np.argmax(still))
-        if name == "actions" and still.all():
-            findings.refuse(
-                "equal_actions",
-                "all actions are equal, so negatives cannot be made by mixing actions, "
-                "and there is nothing to tell policies apart by.",
-                field="actions",
-                count=len(still),
-            )
-        if still.any():
-            findings.warn(
-                "constant_feature",
-                f"{int(still.sum())} of {len(still)} {what} dimensions never change "
-                f"(first: dimension {first}).",
-                field=name,
-                count=int(still.sum()),
-                first=first,
-            )
+        still, nearly = ranges[name].constant, ranges[name].near_constant
+        for code, which, words in (
+            ("constant_feature", still, "never change"),
+            ("near_constant", nearly, f"change by less than {NEAR_CONSTANT:g} of their size"),
+        ):
+            if which.any():
+                count, first = int(which.sum()), int(np.argmax(which))
+                findings.warn(
+                    code,
+                    f"{count} of {len(which)} {what} dimensions {words} (first: dimension "
+                    f"{first}).",
+                    field=name,
+                    count=count,
+                    first=first,
+                )
 
 
 def _check_lengths(trajectories: TrajectorySet, findings: Findings) -> None:
     single = trajectories.lengths == 1
     if single.any():
-        first = int(np.argmax(single))
-        findings.warn(
+        first, count = int(np.argmax(single)), int(single.sum())
+        findings.notice(
             "one_step",
-            f"{int(single.sum()):,} trajectories have a single step (first: trajectory "
+            f"{plural(count, 'trajectory')} of a single step (first: trajectory "
             f"{trajectories.ids[first]}), too little to judge a policy by.",
             field="lengths",
-            count=int(single.sum()),
+            count=count,
             first=first,
         )
 
 
 def _check_duplicates(trajectories: TrajectorySet, findings: Findings) -> None:
-    """Find identical trajectories; only those alike at both ends are compared whole."""
-    seen: dict[tuple[int, bytes, bytes], list[int]] = {}
-    observations, actions = (
-        trajectories.columns.observations,
-        trajectories.columns.actions,
-    )
+    """Find identical trajectories; only those alike at both ends are hashed whole."""
+    alike = defaultdict(list)
+    observations, actions = trajectories.columns.observations, trajectories.columns.actions
     first_rows = observations[trajectories.starts]
     last_actions = actions[trajectories.starts + trajectories.lengths - 1]
+    for index, length in enumerate(trajectories.lengths.tolist()):
+        key = (length, first_rows[index].tobytes(), last_actions[index].tobytes())
+        alike[key].append(index)
     copies = []
-    for index in range(len(trajectories)):
-        key = (
-            int(trajectories.lengths[index]),
-            first_rows[index].tobytes(),
-            last_actions[index].tobytes(),
-        )
-        earlier = seen.setdefault(key, [])
-        if any(_same(trajectories, index, other) for other in earlier):
-            copies.append(index)
-        else:
-            earlier.append(index)
+    for group in alike.values():
+        seen: set[bytes] = set()
+        for index in group if len(group) > 1 else ():
+            content = _content_hash(trajectories, index)
+            if content in seen:
+                copies.append(index)
+            seen.add(content)
     if copies:
+        first = min(copies)
         findings.warn(
             "duplicates",
-            f"{len(copies):,} trajectories repeat an earlier one exactly (first: "
-            f"trajectory {trajectories.ids[copies[0]]}).",
+            f"{plural(len(copies), 'trajectory')} that {verb(len(copies), 'repeats', 'repeat')} "
+            f"an earlier one exactly (first: trajectory {trajectories.ids[first]}).",
             field="observations",
             count=len(copies),
-            first=copies[0],
+            first=first,
         )
 
 
-def _same(trajectories: TrajectorySet, one: int, other: int) -> bool:
-    a, b = trajectories[one].steps, trajectories[other].steps
-    return np.array_equal(a.actions, b.actions) and np.array_equal(a.observations, b.observations)
+def _content_hash(trajectories: TrajectorySet, index: int) -> bytes:
+    steps = trajectories[index].steps
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(np.ascontiguousarray(steps.observations).tobytes())
+    digest.update(np.ascontiguousarray(steps.actions).tobytes())
+    return digest.digest()

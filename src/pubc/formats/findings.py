@@ -8,7 +8,19 @@ from typing import NoReturn
 from pubc.errors import DataError
 from pubc.trajectory import Problem
 
-__all__ = ["Findings"]
+__all__ = ["Findings", "plural", "verb"]
+
+
+def plural(count: int, word: str) -> str:
+    """A count with its word: `1 trajectory`, `2 trajectories`, `1,000 steps`."""
+    if count == 1:
+        return f"1 {word}"
+    return f"{count:,} {word[:-1]}ies" if word.endswith("y") else f"{count:,} {word}s"
+
+
+def verb(count: int, one: str = "is", many: str = "are") -> str:
+    """The verb that goes with a count."""
+    return one if count == 1 else many
 
 
 class Findings:
@@ -56,9 +68,17 @@ class Findings:
         """Record something odd that was accepted as it is."""
         self._record("warned", code, message, field, count, first)
 
-    def notice(self, code: str, message: str, *, field: str | None = None) -> None:
-        """Record a choice that was made for the user; never refused."""
-        self.problems.append(Problem(code, "noticed", message, field))
+    def notice(
+        self,
+        code: str,
+        message: str,
+        *,
+        field: str | None = None,
+        count: int = 1,
+        first: int | None = None,
+    ) -> None:
+        """Record what was accepted or chosen for the user; never refused."""
+        self.problems.append(Problem(code, "noticed", message, field, count, first))
 
     def _record(
         self,
