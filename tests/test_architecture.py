@@ -53,7 +53,7 @@ FRIENDS = {
     "stable_baselines3": {"collect/experts.py"},
     "ray": {"engine/ray.py"},
     "minari": {"formats/minari.py"},
-    "pyarrow": {"formats/lerobot.py", "formats/parquet.py"},
+    "pyarrow": {"formats/parquet.py", "formats/minari_tables.py"},
     "lmdb": {"formats/trifinger.py"},
     "zarr": {"formats/zarrs.py"},
     "tfrecord": {"formats/rlds.py"},

@@ -43,6 +43,7 @@ CASES = {
     "store": Case("set.store"),
     "lerobot": Case("set"),
     "d4rl": Case("set.hdf5"),
+    "minari": Case("set"),
 }
 
 
