@@ -23,7 +23,18 @@ from pubc.formats.findings import Findings
 from pubc.formats.parquet import read_table, to_numpy
 from pubc.storage import read_json
 
-__all__ = ["Episodes", "Info", "fill", "inside", "read_episodes", "read_info", "read_tasks"]
+__all__ = [
+    "DATA_PATHS",
+    "INDEX",
+    "Episodes",
+    "Info",
+    "fill",
+    "inside",
+    "read_episodes",
+    "read_info",
+    "read_lines",
+    "read_tasks",
+]
 
 Integers = NDArray[np.int64]
 DATA_PATHS = {
@@ -69,8 +80,8 @@ class Info:
         return sorted(found, key=_numbers)
 
     def data_file(self, **numbers: int) -> Path:
-        """Where a file should be."""
-        return inside(self.root, self.root / fill(self.data_path, numbers))
+        """Where a file should be; only files that `data_files` found are ever opened."""
+        return self.root / fill(self.data_path, numbers)
 
 
 @dataclass(slots=True)
@@ -88,20 +99,22 @@ class Episodes:
 
     def expected_files(self, info: Info) -> dict[Path, list[int]]:
         """Data files that should exist, with the episodes each should hold."""
-        files: dict[Path, list[int]] = {}
-        chunk = self.columns.get("data/chunk_index")
-        file = self.columns.get("data/file_index")
-        for place, number in enumerate(self.numbers.tolist()):
-            if info.version == "v2.1":
-                size = max(1, info.count("chunks_size") or 1000)
-                path = info.data_file(episode_index=number, episode_chunk=number // size)
-            elif chunk is not None and file is not None:
-                path = info.data_file(chunk_index=int(chunk[place]), file_index=int(file[place]))
-            else:
-                continue
-            if self.lengths[place]:
-                files.setdefault(path, []).append(number)
-        return files
+        held: dict[tuple[Any, Any], list[int]] = {}
+        if info.version == "v2.1":
+            size = max(1, info.count("chunks_size") or 1000)
+            names = ("episode_chunk", "episode_index")
+            places: Any = ((number // size, number) for number in self.numbers.tolist())
+        else:
+            names = ("chunk_index", "file_index")
+            none = [None] * len(self.numbers)
+            places = zip(*(self.columns.get(f"data/{name}", none) for name in names), strict=True)
+        for place, number, length in zip(places, self.numbers, self.lengths, strict=True):
+            if length and all(isinstance(part, int) for part in place):
+                held.setdefault(place, []).append(int(number))
+        return {
+            info.data_file(**dict(zip(names, place, strict=True))): numbers
+            for place, numbers in held.items()
+        }
 
 
 def read_info(root: Path, findings: Findings) -> Info:

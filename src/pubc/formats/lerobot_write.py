@@ -8,9 +8,7 @@ one go through the same writer, so both have the same layout.
 from __future__ import annotations
 
 import json
-import shlex
-import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,34 +16,14 @@ from typing import Any
 import numpy as np
 
 from pubc.errors import UsageError
-from pubc.formats.findings import Findings
-from pubc.formats.lerobot_meta import (
-    DATA_PATHS,
-    INDEX,
-    Info,
-    fill,
-    inside,
-    read_episodes,
-    read_info,
-    read_lines,
-    read_tasks,
-)
-from pubc.formats.lerobot_notes import features_of, read_notes, write_notes
+from pubc.formats.lerobot_meta import DATA_PATHS, INDEX, fill
+from pubc.formats.lerobot_notes import features_of, write_notes
 from pubc.formats.lerobot_stats import episode_stats, join_stats
-from pubc.formats.parquet import (
-    is_numeric,
-    join,
-    make_table,
-    pick,
-    read_table,
-    to_numpy,
-    with_column,
-    write_tables,
-)
+from pubc.formats.parquet import is_numeric, make_table, to_numpy, with_column, write_tables
 from pubc.storage import atomic_folder, write_json
 from pubc.trajectory import Trajectory, TrajectorySet
 
-__all__ = ["Writer", "keep_command", "subset_of", "write"]
+__all__ = ["CHUNK", "KIND", "Writer", "write"]
 
 KIND = "lerobot"
 FILE_BYTES = 100_000_000
@@ -54,7 +32,6 @@ CHUNK = 1000
 """Files per folder."""
 FPS = 30
 """Frames per second of a set whose metadata does not say."""
-_QUIET = Findings(Path())
 
 
 @dataclass(slots=True)
@@ -244,135 +221,6 @@ def _feature_words(trajectories: TrajectorySet, features: dict[str, str]) -> dic
     kinds = ("float32", "int64", "int64", "int64", "int64")
     index = {name: entry(kind, ()) for name, kind in zip(INDEX, kinds, strict=True)}
     return {name: about for name, about in words.items() if name not in index} | index
-
-
-def subset_of(info: Info, target: Path, numbers: Sequence[int], *, overwrite: bool) -> None:
-    """Copy the given episodes with every column, renumbered in the order given.
-
-    Args:
-        info: The source.
-        target: Where to write.
-        numbers: `episode_index` of each episode to keep.
-        overwrite: Replace an existing target.
-    """
-    if info.version == "v3.0" and info.videos:
-        with atomic_folder(target, kind="lerobot-keep", overwrite=overwrite) as folder:
-            document = {
-                "source": str(info.root),
-                "episodes": [int(number) for number in numbers],
-                "commands": keep_command(info.root, numbers).splitlines(),
-            }
-            write_json(folder / "keep.json", document)
-        return
-    listed = read_episodes(info, _QUIET, stats=True)
-    rows = {} if listed is None else {int(n): i for i, n in enumerate(listed.numbers)}
-    facts = {} if listed is None else listed.columns
-    image_stats = _image_stats(info, facts, rows)
-    tasks = read_tasks(info) or {0: "unknown"}
-    with atomic_folder(target, kind=KIND, overwrite=overwrite) as folder:
-        writer = Writer(folder, info.version)
-        for number, table in _episode_tables(info, numbers):
-            also = {
-                name: values[rows[number]]
-                for name, values in facts.items()
-                if number in rows and not name.startswith(("stats/", "videos/"))
-            }
-            used = also.pop("tasks", None)
-            used = used if isinstance(used, list) else []
-            writer.add(table, used, also=also, stats=image_stats.get(number))
-        document = dict(info.document)
-        if info.version == "v2.1":
-            document["total_videos"] = len(info.videos) * len(numbers)
-            _copy_videos(info, folder, numbers)
-        writer.close(document, tasks)
-        notes = read_notes(info)
-        if notes is not None:
-            order = sorted(rows) if rows else sorted(numbers)
-            places = {number: place for place, number in enumerate(order)}
-            notes.write(folder, [places[number] for number in numbers])
-
-
-def _episode_tables(info: Info, numbers: Sequence[int]) -> Iterator[tuple[int, Any]]:
-    """The frames of each episode with all columns, in order; one file in memory at a time."""
-    where: dict[int, list[Path]] = {}
-    for file in info.data_files():
-        column = to_numpy(
-            file, read_table(file, lambda n, _: n == "episode_index"), "episode_index"
-        )
-        for number in np.unique(column).tolist():
-            where.setdefault(int(number), []).append(file)
-    held: tuple[Path, Any, Any] | None = None
-    for number in numbers:
-        parts = []
-        for file in where[number]:
-            if held is None or held[0] != file:
-                table = read_table(file)
-                held = (file, table, to_numpy(file, table, "episode_index"))
-            parts.append(pick(held[1], np.flatnonzero(held[2] == number)))
-        table = parts[0] if len(parts) == 1 else join(parts)
-        frame = to_numpy(where[number][0], table, "frame_index")
-        if (np.diff(frame) < 0).any():
-            table = pick(table, np.argsort(frame, kind="stable"))
-        yield number, table.combine_chunks()
-
-
-def _image_stats(
-    info: Info, facts: dict[str, list[Any]], rows: dict[int, int]
-) -> dict[int, dict[str, dict[str, Any]]]:
-    """Statistics of features that are no columns of numbers, as the source has them."""
-    images = {n for n, about in info.features.items() if about.get("dtype") in ("image", "video")}
-    if info.version == "v2.1":
-        path = info.root / "meta" / "episodes_stats.jsonl"
-        lines = read_lines(inside(info.root, path)) if path.exists() else []
-        return {
-            int(line["episode_index"]): {n: s for n, s in line["stats"].items() if n in images}
-            for line in lines
-        }
-    found: dict[int, dict[str, dict[str, Any]]] = {number: {} for number in rows}
-    for column, values in facts.items():
-        if column.startswith("stats/"):
-            name, _, kind = column.removeprefix("stats/").rpartition("/")
-            for number, row in rows.items():
-                if name in images:
-                    found[number].setdefault(name, {})[kind] = values[row]
-    return found
-
-
-def _copy_videos(info: Info, folder: Path, numbers: Sequence[int]) -> None:
-    """v2.1 keeps one video per episode, so a copy needs no encoding."""
-    template = str(info.document.get("video_path") or "")
-    size = max(1, info.count("chunks_size") or CHUNK)
-    for new, old in enumerate(numbers):
-        for key in info.videos:
-            there = {"episode_index": old, "episode_chunk": old // size, "video_key": key}
-            here = {"episode_index": new, "episode_chunk": new // CHUNK, "video_key": key}
-            source = inside(info.root, info.root / fill(template, there))
-            target = inside(folder, folder / fill(template, here))
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, target)
-
-
-def keep_command(root: Path, kept: Sequence[int]) -> str:
-    """The lerobot commands that use only the kept episodes: to train, and to cut a new set.
-
-    Args:
-        root: The dataset folder.
-        kept: `episode_index` of each episode to keep.
-    """
-    info = read_info(root, Findings(root))
-    total = info.count("total_episodes") or 0
-    keep = sorted(int(number) for number in kept)
-    drop = sorted(set(range(total)) - set(keep))
-    name = shlex.quote(root.resolve().name)
-    place = shlex.quote(str(root.resolve()))
-    train = (
-        f'lerobot-train --dataset.repo_id={name} --dataset.root={place} --dataset.episodes="{keep}"'
-    )
-    edit = (
-        f"lerobot-edit-dataset --repo_id {name} --root {place} --new_repo_id {name}_kept "
-        f'--operation.type delete_episodes --operation.episode_indices "{drop}"'
-    )
-    return f"{train}\n{edit}" if drop else train
 
 
 def _plain(stats: dict[str, dict[str, Any]]) -> dict[str, Any]:
