@@ -9,7 +9,9 @@ set, streamed so that a set larger than memory can be written.
 from __future__ import annotations
 
 import json
+import lzma
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -27,9 +29,21 @@ __all__ = ["EXTRA", "SLOW", "read", "write"]
 
 EXTRA = None
 SLOW = False
-RATIO_LIMIT = 1000
-"""Compressed numbers rarely shrink tenfold; a thousandfold is a trap."""
+HARMLESS = 256 << 20
+"""An archive that unpacks to no more than this is never a trap: marks that are all zero
+shrink a thousandfold."""
+RATIO_LIMIT = 200
+"""Whole archives of numbers rarely shrink tenfold; more than this is a trap."""
 _OWN = {"observations", "actions", "rewards", "terminals", "timeouts"}
+_ZIP_FAULTS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    OSError,
+    NotImplementedError,
+    RuntimeError,
+)
 _INDEX = {"sources", "ids", "lengths", "final_observations", "has_final", "metadata"}
 
 
@@ -41,8 +55,7 @@ def read(path: Path, options: ReadOptions, findings: Findings) -> TrajectorySet:
     reward_key = options.reward_key or "rewards"
     if options.reward_key is not None:
         _need(arrays, reward_key, findings)
-    used = {options.action_key, reward_key, *options.observation_keys}
-    rows = len(observations)
+    used = {options.action_key, reward_key, options.source_key, *options.observation_keys}
     return assemble(
         Raw(
             observations=observations,
@@ -54,11 +67,9 @@ def read(path: Path, options: ReadOptions, findings: Findings) -> TrajectorySet:
             ids=_words(arrays, "ids", findings),
             sources=_words(arrays, options.source_key or "sources", findings),
             final_observations=arrays.get("final_observations"),
-            has_final=_has_final(arrays),
+            has_final=arrays.get("has_final"),
             extras={
-                name: column
-                for name, column in arrays.items()
-                if name not in _OWN | _INDEX | used and column.shape[:1] == (rows,)
+                name: column for name, column in arrays.items() if name not in _OWN | _INDEX | used
             },
             metadata=_metadata(arrays, findings),
         ),
@@ -75,13 +86,8 @@ def write(path: Path, trajectories: TrajectorySet, *, overwrite: bool) -> None:
     ):
         for name, column in trajectories.columns.named():
             shape = (trajectories.steps, *column.shape[1:])
-            _add(
-                archive,
-                name.removeprefix("extras/"),
-                column.dtype,
-                shape,
-                (dict(block.named())[name] for block in trajectories.blocks()),
-            )
+            blocks = trajectories.stream(column)
+            _add(archive, name.removeprefix("extras/"), column.dtype, shape, blocks)
         for name, values in _index(trajectories):
             _add(archive, name, values.dtype, values.shape, [values])
 
@@ -118,40 +124,41 @@ def _add(
 
 
 def _load(path: Path, findings: Findings) -> dict[str, Array]:
-    arrays = {}
+    arrays: dict[str, Array] = {}
     try:
         with zipfile.ZipFile(path) as archive:
-            for entry in archive.infolist():
-                if entry.filename.endswith(".npy"):
-                    name = entry.filename.removesuffix(".npy")
-                    arrays[name] = _load_one(archive, entry, name, findings)
-    except (
-        zipfile.BadZipFile,
-        EOFError,
-        OSError,
-        NotImplementedError,
-        RuntimeError,
-    ) as error:
+            entries = [e for e in archive.infolist() if e.filename.endswith(".npy")]
+            _refuse_bomb(path.stat().st_size, entries, findings)
+            for entry in entries:
+                name = entry.filename.removesuffix(".npy")
+                if name in arrays:
+                    findings.refuse("duplicate_key", "the archive holds it twice.", field=name)
+                if name.startswith("/") or "\\" in name or ".." in name.split("/"):
+                    findings.refuse("bad_path", f"{name!r} points out of the archive.")
+                arrays[name] = _load_one(archive, entry, name, findings)
+    except _ZIP_FAULTS as error:
         findings.refuse("truncated", f"not a whole NumPy archive ({error}).")
     return arrays
+
+
+def _refuse_bomb(size: int, entries: list[zipfile.ZipInfo], findings: Findings) -> None:
+    claimed = sum(entry.file_size for entry in entries)
+    if claimed > HARMLESS and claimed > RATIO_LIMIT * size:
+        largest = max(entries, key=lambda entry: entry.file_size)
+        findings.refuse(
+            "bomb",
+            f"an archive of {size:,} bytes claims to unpack to {claimed:,}, more than "
+            f"{RATIO_LIMIT} times as many.",
+            field=largest.filename.removesuffix(".npy"),
+        )
 
 
 def _load_one(
     archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str, findings: Findings
 ) -> Array:
-    if entry.file_size > RATIO_LIMIT * max(entry.compress_size, 1):
-        findings.refuse(
-            "bomb",
-            f"{entry.compress_size:,} bytes that claim to unpack to {entry.file_size:,}.",
-            field=name,
-        )
     try:
         with archive.open(entry) as file:
-            version = npy.read_magic(cast(BinaryIO, file))
-            if version == (1, 0):
-                shape, fortran, dtype = npy.read_array_header_1_0(cast(BinaryIO, file))
-            else:
-                shape, fortran, dtype = npy.read_array_header_2_0(cast(BinaryIO, file))
+            shape, fortran, dtype = _read_header(cast(BinaryIO, file))
             if dtype.hasobject:
                 findings.refuse(
                     "bad_dtype",
@@ -160,10 +167,11 @@ def _load_one(
                     field=name,
                 )
             size = int(np.prod(shape, dtype=object)) * dtype.itemsize
-            if size > entry.file_size or size < 0:
+            if size > entry.file_size or min(shape, default=0) < 0:
                 findings.refuse(
                     "truncated",
-                    f"its header promises {size:,} bytes, the archive holds {entry.file_size:,}.",
+                    f"its header promises shape {shape}, {size:,} bytes; the archive holds "
+                    f"{entry.file_size:,}.",
                     field=name,
                 )
             data = bytearray(size)
@@ -173,10 +181,21 @@ def _load_one(
                     f"its data is not the {size:,} bytes promised.",
                     field=name,
                 )
-    except (ValueError, TypeError, SyntaxError, KeyError, MemoryError) as error:
+        flat = np.frombuffer(data, dtype=dtype)
+        return flat.reshape(shape[::-1]).T if fortran else flat.reshape(shape)
+    except _ZIP_FAULTS as error:
+        findings.refuse("truncated", f"its data is damaged ({error}).", field=name)
+    except (ValueError, TypeError, SyntaxError, KeyError, RecursionError) as error:
         findings.refuse("bad_array", f"not a readable array ({error}).", field=name)
-    flat = np.frombuffer(data, dtype=dtype)
-    return flat.reshape(shape[::-1]).T if fortran else flat.reshape(shape)
+
+
+def _read_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    version = npy.read_magic(file)
+    if version == (1, 0):
+        return npy.read_array_header_1_0(file)
+    if version == (2, 0):
+        return npy.read_array_header_2_0(file)
+    raise ValueError(f"version {version} of the .npy format")
 
 
 def _fill(file: BinaryIO, data: bytearray) -> int:
@@ -194,7 +213,7 @@ def _observations(arrays: dict[str, Array], options: ReadOptions, findings: Find
         return _need(arrays, "observations", findings)
     parts = [_need(arrays, key, findings) for key in options.observation_keys]
     if len({len(part) for part in parts}) != 1 or any(part.ndim > 2 for part in parts):
-        shapes = {k: arrays[k].shape for k in options.observation_keys}
+        shapes = ", ".join(f"{k} {arrays[k].shape}" for k in options.observation_keys)
         findings.refuse(
             "bad_shape",
             f"cannot be joined into one observation: {shapes}.",
@@ -212,6 +231,8 @@ def _need(arrays: dict[str, Array], key: str, findings: Findings) -> Array:
             f"no such array. The archive holds: {', '.join(sorted(arrays)) or 'nothing'}.",
             field=key,
         )
+    if not arrays[key].ndim:
+        findings.refuse("bad_shape", "a single number, not one row per step.", field=key)
     return arrays[key]
 
 
@@ -237,20 +258,15 @@ def _words(arrays: dict[str, Array], key: str, findings: Findings) -> list[str] 
     return [str(word) for word in words.tolist()]
 
 
-def _has_final(arrays: dict[str, Array]) -> Any:
-    final, has = arrays.get("final_observations"), arrays.get("has_final")
-    if final is not None and has is None:
-        return np.ones(len(final), dtype=np.bool_)
-    return None if final is None else has
-
-
 def _metadata(arrays: dict[str, Array], findings: Findings) -> dict[str, Any]:
     text = arrays.get("metadata")
-    if text is None or text.dtype.kind != "U" or text.size != 1:
+    if text is None:
         return {}
     try:
-        document = json.loads(str(text.reshape(-1)[0]))
-    except (ValueError, RecursionError):
-        findings.warn("bad_metadata", "not JSON; left out.", field="metadata")
+        document = json.loads(str(text.reshape(-1)[0])) if text.dtype.kind == "U" else None
+    except (ValueError, RecursionError, IndexError):
+        document = None
+    if not isinstance(document, dict):
+        findings.warn("bad_metadata", "not the text of a JSON object; left out.", field="metadata")
         return {}
-    return document if isinstance(document, dict) else {}
+    return document
