@@ -1,0 +1,1 @@
+"""The method: from a few seed positives to every trajectory of the same expert."""

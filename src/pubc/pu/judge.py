@@ -1,0 +1,157 @@
+"""What a judge is asked, what it answers, and the bench it works at.
+
+The filter loop knows no networks: it hands a `Task` to a judge and gets a `Verdict` back.
+The paper's ensemble, its baselines and the residual judge are all judges.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pubc.pu.streams import Key
+from pubc.pu.survey import Survey
+from pubc.trajectory import TrajectorySet
+
+__all__ = ["Bench", "Judge", "Standing", "StoredJudge", "Task", "Training", "Verdict"]
+
+Floats = NDArray[np.float64]
+Item = TypeVar("Item")
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bench:
+    """Where and how a judge works; nothing here changes its answer on one device."""
+
+    workers: int = 0
+    """Networks trained or applied at the same time; 0 means one per core."""
+    device: str = "auto"
+    """`auto`, `cpu` or `cuda`."""
+    shelf: Path | None = None
+    """Folder in which finished networks are kept, so that a killed run need not redo them."""
+    tell: Callable[[str], None] = lambda word: None
+    """Told what was just finished."""
+    stopped: threading.Event = field(default_factory=threading.Event)
+    """Set to make everything at this bench stop soon."""
+
+    @property
+    def hands(self) -> int:
+        """Workers as a number of at least one."""
+        return self.workers or len(os.sched_getaffinity(0))
+
+    def map(self, work: Callable[[Item], Made], items: Sequence[Item]) -> list[Made]:
+        """Do a piece of work for each item, several at a time, and keep their order."""
+        with single_threaded(), ThreadPoolExecutor(self.hands, initializer=one_thread) as pool:
+            futures = [pool.submit(work, item) for item in items]
+            try:
+                return [future.result() for future in futures]
+            except BaseException:
+                self.stopped.set()
+                for future in futures:
+                    future.cancel()
+                raise
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Standing:
+    """How things stood after a round."""
+
+    confidence: Floats
+    """Mean confidence in each trajectory, shape (trajectories,)."""
+    threshold: float | None
+    """Where it was cut."""
+    selected: NDArray[np.bool_]
+    """What counted as the expert's, shape (trajectories,)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Task:
+    """One round of work for a judge."""
+
+    number: int
+    """1 for the first round."""
+    mixed: TrajectorySet
+    """The trajectories to judge."""
+    positives: TrajectorySet
+    """What counts as the expert's in this round."""
+    seed_positives: TrajectorySet
+    """The seed positives, known to be the expert's."""
+    standing: Standing | None
+    """How the round before ended; None in the first."""
+    facts: Survey
+    """Ranges and moments of the mixed set."""
+    key: Key
+    """Names the randomness of this round."""
+    bench: Bench
+    """Where to work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """How the training of one network went."""
+
+    network: str
+    """Name of its file."""
+    loss: tuple[float, ...]
+    """Mean training loss of each epoch."""
+    updates: int
+    """Gradient steps in all."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdict:
+    """What a judge thinks of every trajectory."""
+
+    confidence: Floats
+    """Of each member in each mixed trajectory, shape (members, trajectories); NaN where a
+    member abstains because it trained on that trajectory."""
+    seed_confidence: Floats
+    """The same for the seeds, shape (members, seeds)."""
+    training: tuple[Training, ...] = ()
+    """How each member was trained."""
+
+
+class Judge(Protocol):
+    """Trains on the positives of a task, then rates its mixed trajectories."""
+
+    def __call__(self, task: Task) -> Verdict:
+        """Return the confidence of every member in every trajectory."""
+        ...
+
+
+class StoredJudge(Judge, Protocol):
+    """A judge whose networks can be used again later."""
+
+    def apply(self, shelf: Path, number: int, trajectories: TrajectorySet, bench: Bench) -> Floats:
+        """Rate other trajectories with the networks that a round left on the shelf."""
+        ...
+
+
+@contextmanager
+def single_threaded() -> Iterator[None]:
+    """Let torch use one thread per piece of work; results then do not depend on cores."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def one_thread() -> None:
+    # The number of threads belongs to the calling thread, so every worker says it again.
+    import torch
+
+    torch.set_num_threads(1)
