@@ -14,7 +14,17 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-__all__ = ["Progress", "clean", "facts", "histogram", "progress", "say", "warn"]
+__all__ = [
+    "Progress",
+    "clean",
+    "csv_cell",
+    "facts",
+    "histogram",
+    "one_line",
+    "progress",
+    "say",
+    "warn",
+]
 
 Progress = Callable[[int, str], None]
 """Called with the work done so far and a word on it."""
@@ -25,6 +35,27 @@ _BARS = " ▁▂▃▄▅▆▇█"
 def clean(text: str) -> str:
     """Text from data, made safe for a terminal: control characters become '?'."""
     return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
+
+
+def one_line(text: str) -> str:
+    """Text from data as a single safe line."""
+    return " ".join(clean(text).split())
+
+
+def csv_cell(value: object) -> str:
+    """A value for a CSV file that no spreadsheet takes for a formula.
+
+    Numbers stay as they are. Text that starts like a formula gets an apostrophe in front;
+    text with separators, quotes or line breaks is quoted.
+    """
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return repr(value)
+    text = "".join(c if c.isprintable() else "?" for c in str(value))
+    if text.lstrip()[:1] in tuple("=+-@"):
+        text = f"'{text}"
+    if any(c in text for c in ',;"'):
+        text = '"' + text.replace('"', '""') + '"'
+    return text
 
 
 def say(text: str = "") -> None:

@@ -6,21 +6,36 @@ library has loaded; the flags of one command come from its dataclass through tyr
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import io
 import json
+import math
+import os
 import signal
 import sys
-from collections.abc import Sequence
+import threading
+import traceback
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from pubc import __version__
-from pubc.errors import PubcError, UnknownNameError
+from pubc.errors import (
+    EnvironmentFailure,
+    InterruptedRun,
+    PubcError,
+    UnknownNameError,
+    UsageError,
+)
 
 __all__ = ["COMMANDS", "main"]
 
 COMMANDS: dict[str, str] = {
     "inspect": "say what a dataset holds and every problem found in it",
     "convert": "write a dataset in another format",
+    "collect": "make a labelled mixture: policies act, trajectories are recorded",
+    "zoo": "list the trained policies that ship with pubc, and measure them",
+    "experts": "train experts and weak policies of your own",
     "verify": "check files against their manifest",
     "formats": "list the dataset formats",
 }
@@ -52,6 +67,23 @@ class Command(Protocol):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    _print_anything()
+    try:
+        code = _run(words)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # The reader went away (`pubc inspect x | head`): nothing is wrong with the run.
+        _forget_output()
+        return 0
+    except OSError as error:
+        _forget_output()
+        print(f"pubc: could not print the result: {error.strerror}.", file=sys.stderr)
+        return EnvironmentFailure.exit_code
+
+
+def _run(words: list[str]) -> int:
     if not words or words[0] in ("-h", "--help", "help"):
         print(_help())
         return 0 if words else 2
@@ -62,21 +94,44 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _stop_politely()
     try:
         document = _parse(words).run()
-    except PubcError as error:
-        return _report(error, as_json)
-    except KeyboardInterrupt:
-        print("pubc: interrupted.", file=sys.stderr)
-        return 5
-    except MemoryError:
-        print("pubc: not enough memory for this.", file=sys.stderr)
-        return 4
+    except SystemExit as stop:  # --help
+        return int(stop.code or 0)
     except BrokenPipeError:
-        # The reader went away (`pubc inspect x | head`): nothing is wrong with the run.
-        sys.stderr.close()
-        return 0
+        raise
+    except (Exception, KeyboardInterrupt) as error:
+        return _report(_ours(error), as_json)
     if as_json:
-        print(json.dumps(document, indent=1))
+        print(_dump(document))
     return 0
+
+
+def _ours(error: BaseException) -> PubcError:
+    """What went wrong as one of the errors that pubc has words for."""
+    if isinstance(error, PubcError):
+        return error
+    if isinstance(error, KeyboardInterrupt):
+        return InterruptedRun("interrupted.")
+    if isinstance(error, MemoryError):
+        return EnvironmentFailure("not enough memory for this.")
+    if isinstance(error, OSError):
+        return EnvironmentFailure(f"{error.filename or 'the system'}: {error.strerror or error}.")
+    if os.environ.get("PUBC_DEBUG"):
+        raise error
+    return _bug(error)
+
+
+def _forget_output() -> None:
+    """Let what is left to print go nowhere, or Python would complain while it exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def _bug(error: BaseException) -> PubcError:
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return PubcError(
+        f"a fault in pubc itself ({type(error).__name__}: {error}, at "
+        f"{os.path.basename(last.filename)}:{last.lineno}). Please report it; with "
+        "PUBC_DEBUG=1 in the environment the whole trace is shown."
+    )
 
 
 def _help() -> str:
@@ -91,21 +146,55 @@ def _parse(words: list[str]) -> Command:
     import tyro
 
     module = importlib.import_module(f"pubc.cli.{name}")
-    command: Command = tyro.cli(
-        module.COMMAND,
-        prog=f"pubc {name}",
-        args=flags,
-        config=(tyro.conf.OmitArgPrefixes,),
-    )
+    complaint = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(complaint):
+            command: Command = tyro.cli(
+                module.COMMAND,
+                prog=f"pubc {name}",
+                args=flags,
+                config=(tyro.conf.OmitArgPrefixes,),
+            )
+    except SystemExit as stop:
+        if stop.code in (0, None):
+            raise
+        raise UsageError(_sentence(complaint.getvalue(), name)) from None
     return command
 
 
-def _report(error: PubcError, as_json: bool) -> int:
-    from pubc.cli.console import clean
+def _sentence(complaint: str, name: str) -> str:
+    """The first paragraph of the parser's framed complaint, as one line."""
+    said: list[str] = []
+    for line in complaint.splitlines()[1:]:
+        text = line.strip("│╭╮╰╯ ")
+        if said and not text.strip("─"):
+            break
+        said.append(text)
+    told = " ".join(" ".join(said).split()).rstrip(".") or "these flags mean nothing to it"
+    return f"{told}. `pubc {name} --help` teaches the flags."
 
-    print(f"pubc: {clean(str(error))}", file=sys.stderr)
+
+def _dump(document: dict[str, Any]) -> str:
+    """JSON that every parser accepts: what is not a number becomes null."""
+    return json.dumps(_plain(document), indent=1, allow_nan=False, default=str)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    return value
+
+
+def _report(error: PubcError, as_json: bool) -> int:
+    from pubc.cli.console import one_line
+
+    print(f"pubc: {one_line(str(error))}", file=sys.stderr)
     if as_json:
-        facts = {
+        facts: dict[str, Any] = {
             "kind": type(error).__name__,
             "message": str(error),
             "exit_code": error.exit_code,
@@ -114,8 +203,15 @@ def _report(error: PubcError, as_json: bool) -> int:
             value = getattr(error, name, None)
             if value is not None:
                 facts[name] = value
-        print(json.dumps({"error": facts}, indent=1))
+        print(_dump({"error": facts}))
     return error.exit_code
+
+
+def _print_anything() -> None:
+    """A character that the terminal cannot show becomes '?' instead of an exception."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def _stop_politely() -> None:
@@ -124,6 +220,8 @@ def _stop_politely() -> None:
     def stop(number: int, frame: object) -> None:
         raise KeyboardInterrupt
 
+    if threading.current_thread() is not threading.main_thread():
+        return  # only the main thread may; a program that calls main() elsewhere decides
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), stop)
