@@ -72,7 +72,7 @@ def facts(rows: Sequence[tuple[str, str]]) -> None:
     """Print names and values in two aligned columns."""
     width = max((len(name) for name, _ in rows), default=0)
     for name, value in rows:
-        say(f"{name:<{width}}  {value}")
+        say(f"{name:<{width}}  {one_line(value)}")
 
 
 def histogram(values: ArrayLike, bins: int = 40) -> str:
@@ -83,11 +83,11 @@ def histogram(values: ArrayLike, bins: int = 40) -> str:
         return "unknown"
     low, high = float(finite.min()), float(finite.max())
     if low == high:
-        return f"all {low:,.5g}"
+        return f"all {low:,.6g}" if finite.size > 1 else f"{low:,.6g}"
     counts, _ = np.histogram(finite, bins=bins)
     top = counts.max()
     bars = "".join(_BARS[0 if not c else 1 + int((len(_BARS) - 2) * c / top)] for c in counts)
-    return f"{low:,.5g} |{bars}| {high:,.5g}"
+    return f"{low:,.6g} |{bars}| {high:,.6g}"
 
 
 @contextlib.contextmanager

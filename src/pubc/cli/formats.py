@@ -25,14 +25,15 @@ class Formats:
             module = formats.get(name)
             document[name] = {
                 "description": words,
+                "reads": True,
                 "writes": hasattr(module, "write"),
                 "extra": module.EXTRA,
             }
         if not self.json:
             for name, entry in document.items():
                 verbs = "read, write" if entry["writes"] else "read"
-                extra = f"  needs pubc[{entry['extra']}]" if entry["extra"] else ""
-                say(f"{name:<10} {verbs:<12} {entry['description']}{extra}")
+                extra = f" (needs pubc[{entry['extra']}])" if entry["extra"] else ""
+                say(f"{name:<10}  {verbs:<11}  {entry['description']}{extra}")
         return document
 
 

@@ -12,9 +12,11 @@ import numpy as np
 import tyro
 
 from pubc import formats
-from pubc.cli.console import facts, histogram, say
-from pubc.formats.detect import detect
-from pubc.trajectory import TrajectorySet
+from pubc.cli.console import facts, histogram, one_line, say
+from pubc.formats.cache import open_dataset
+from pubc.formats.findings import Findings, plural
+from pubc.formats.motion import check_motion
+from pubc.trajectory import Problem, TrajectorySet
 
 __all__ = ["COMMAND", "Inspect"]
 
@@ -35,20 +37,37 @@ class Inspect:
     """Print one JSON document instead of text."""
 
     def run(self) -> dict[str, Any]:
-        """Read the dataset and describe it."""
-        name = self.reading.format or detect(self.data)
-        trajectories = formats.read(self.data, self.reading)
-        document = {"data": str(self.data), "format": name, **describe(trajectories)}
+        """Read the dataset, look at it more closely than reading does, and describe it."""
+        opened = open_dataset(self.data, self.reading)
+        findings = Findings(self.data, strict=self.reading.strict)
+        check_motion(opened.trajectories, findings)
+        document = {
+            "data": str(self.data),
+            "format": opened.format,
+            "cached": opened.cached,
+            "isolated": opened.isolated,
+            "integrity": _INTEGRITY.get(opened.format, "unverified"),
+            **describe(opened.trajectories, tuple(findings.problems)),
+        }
         if not self.json:
-            _show(document, trajectories)
+            _show(document, opened.trajectories)
         return document
 
 
 COMMAND = Inspect
 
+_INTEGRITY = {"store": "sealed", "npz": "checksums"}
+_INTEGRITY_WORDS = {
+    "sealed": "sizes fit the manifest (`pubc verify` checks every byte)",
+    "checksums": "the checksum of every array fits",
+    "unverified": "unverified, the format carries no checksums",
+}
+_OUTCOMES = ("repaired", "warned", "noticed")
+_NAMES_SHOWN = 8
 
-def describe(trajectories: TrajectorySet) -> dict[str, Any]:
-    """The facts of a set as JSON values."""
+
+def describe(trajectories: TrajectorySet, found: tuple[Problem, ...] = ()) -> dict[str, Any]:
+    """The facts of a set as JSON values, with its problems and those found since."""
     columns = trajectories.columns
     returns = trajectories.total_rewards()
     known = returns[np.isfinite(returns)]
@@ -73,7 +92,7 @@ def describe(trajectories: TrajectorySet) -> dict[str, Any]:
         "sources": None if sources is None else dict(Counter(sources.tolist())),
         "extras": {k: list(v.shape[1:]) for k, v in columns.extras.items()},
         "metadata": dict(trajectories.metadata),
-        "problems": [dataclasses.asdict(problem) for problem in trajectories.problems],
+        "problems": [dataclasses.asdict(problem) for problem in trajectories.problems + found],
     }
 
 
@@ -90,27 +109,61 @@ def _show(document: dict[str, Any], trajectories: TrajectorySet) -> None:
     observation, action = document["observation"], document["action"]
     rows = [
         ("data", document["data"]),
-        ("format", document["format"]),
+        ("format", document["format"] + _how(document)),
+        ("integrity", _INTEGRITY_WORDS[document["integrity"]]),
         ("trajectories", f"{document['trajectories']:,}"),
         ("steps", f"{document['steps']:,}"),
         ("observation", f"{observation['size']} x {observation['dtype']}"),
         ("action", f"{action['size']} x {action['dtype']}"),
         ("lengths", histogram(trajectories.lengths)),
-        ("returns", histogram(trajectories.total_rewards())),
+        ("returns", _returns(document, trajectories)),
         ("ends", _counts(document["ends"])),
     ]
+    if document["final_observations"]:
+        rows.append(("last states", f"{document['final_observations']:,} final observations"))
     if document["sources"] is not None:
         rows.append(("sources", _counts(document["sources"])))
-    if document["extras"]:
-        rows.append(("also holds", ", ".join(document["extras"])))
+    for label, key in (("also holds", "extras"), ("metadata", "metadata")):
+        if document[key]:
+            rows.append((label, _names(list(document[key]))))
     facts(rows)
     say()
-    problems = document["problems"]
-    say(f"{len(problems)} problems found" if problems else "no problems found")
-    for problem in problems:
-        say(f"  {problem['outcome']:<8}  {problem['code']}: {problem['message']}")
+    _show_problems(document["problems"])
+
+
+def _show_problems(problems: list[dict[str, Any]]) -> None:
+    serious = sum(problem["outcome"] != "noticed" for problem in problems)
+    say(f"{plural(serious, 'problem')} found" if serious else "no problems found")
+    width = max((len(problem["code"]) for problem in problems), default=0)
+    for outcome in _OUTCOMES:
+        for problem in problems:
+            if problem["outcome"] == outcome:
+                where = f"{problem['field']}: " if problem["field"] else ""
+                told = one_line(where + problem["message"])
+                say(f"  {outcome:<8}  {one_line(problem['code']):<{width}}  {told}")
+
+
+def _how(document: dict[str, Any]) -> str:
+    if document["cached"]:
+        return " (from the cached copy; --no-cache reads the file itself)"
+    return " (parsed in a child process)" if document["isolated"] else ""
+
+
+def _returns(document: dict[str, Any], trajectories: TrajectorySet) -> str:
+    if trajectories.columns.rewards is None:
+        return "unknown, the dataset has no rewards"
+    if document["returns"] is None:
+        return "unknown, every trajectory has a reward that is not a number"
+    return histogram(trajectories.total_rewards())
+
+
+def _names(names: list[str]) -> str:
+    shown = ", ".join(names[:_NAMES_SHOWN])
+    more = len(names) - _NAMES_SHOWN
+    return f"{shown} and {more:,} more" if more > 0 else shown
 
 
 def _counts(counts: dict[str, int]) -> str:
-    ordered = sorted(counts.items(), key=lambda item: -item[1])
-    return ", ".join(f"{count:,} {name}" for name, count in ordered)
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    told = [f"{count:,} {name or '(no name)'}" for name, count in ordered]
+    return _names(told)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +12,7 @@ import tyro
 
 from pubc.cli.console import say
 from pubc.errors import DataError, UsageError
+from pubc.formats.findings import plural
 from pubc.storage import verify
 
 __all__ = ["COMMAND", "Verify"]
@@ -30,13 +32,15 @@ class Verify:
 
     def run(self) -> dict[str, Any]:
         """Compare, and refuse what differs."""
-        if not self.path.exists():
+        if not os.path.lexists(self.path):
             raise UsageError(f"{self.path} does not exist.")
         faults = verify(self.path)
         if faults:
             told = "; ".join(f"{fault.file}: {fault.reason}" for fault in faults[:5])
+            more = f"; and {len(faults) - 5:,} more" if len(faults) > 5 else ""
             raise DataError(
-                f"{self.path}: {len(faults)} differences from the manifest: {told}.",
+                f"{self.path}: {plural(len(faults), 'difference')} from the manifest: "
+                f"{told}{more}. Write it anew from its source.",
                 code="manifest_mismatch",
                 field=faults[0].file,
                 count=len(faults),
