@@ -13,7 +13,7 @@ from pubc.formats.motion import likely_length
 from pubc.formats.options import ReadOptions
 from pubc.trajectory import Array
 
-__all__ = ["lengths_from_ends"]
+__all__ = ["lengths_from_ends", "with_tail"]
 
 Integers = NDArray[np.int64]
 
@@ -29,7 +29,7 @@ def lengths_from_ends(
     if not len(last):
         _refuse_without_ends(observations, findings)
     lengths = np.diff(np.concatenate([[-1], last])).astype(np.int64)
-    return _with_tail(lengths, rows - int(last[-1]) - 1, options, findings)
+    return with_tail(lengths, rows - int(last[-1]) - 1, options, findings)
 
 
 def _refuse_without_ends(observations: Array, findings: Findings) -> NoReturn:
@@ -49,10 +49,11 @@ def _fixed_lengths(rows: int, length: int, options: ReadOptions, findings: Findi
     if length < 1:
         raise UsageError(f"--episode-length must be at least 1. Got {length}.")
     lengths = np.full(rows // length, length, dtype=np.int64)
-    return _with_tail(lengths, rows % length, options, findings)
+    return with_tail(lengths, rows % length, options, findings)
 
 
-def _with_tail(lengths: Integers, tail: int, options: ReadOptions, findings: Findings) -> Integers:
+def with_tail(lengths: Integers, tail: int, options: ReadOptions, findings: Findings) -> Integers:
+    """Lengths with the rows after the last end, kept, dropped or refused by `trailing`."""
     if not tail:
         return lengths
     first = int(lengths.sum())
