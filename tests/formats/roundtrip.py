@@ -44,6 +44,7 @@ CASES = {
     "lerobot": Case("set"),
     "d4rl": Case("set.hdf5"),
     "minari": Case("set"),
+    "robomimic": Case("set.hdf5"),
 }
 
 

@@ -168,7 +168,7 @@ def test_infos_become_extras_without_the_row_of_the_final_observation(tmp_path: 
     mine = formats.read(path, FRESH)
     assert set(mine.columns.extras) == {"infos/qpos", "infos/deep/x"}
     assert mine[2].steps.extras["infos/qpos"][:, 0].tolist() == [200, 201, 202, 203, 204, 205]
-    assert "info_row_left_out" in [p.code for p in mine.problems]
+    assert "extra_row_left_out" in [p.code for p in mine.problems]
 
 
 def test_an_episode_without_its_final_observation_is_accepted_alone(tmp_path: Path):

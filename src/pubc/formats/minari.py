@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from pubc.formats import minari_spaces as spaces
 from pubc.formats.assemble import Raw, assemble
+from pubc.formats.episodes import Episode, Layout, Source, gather
 from pubc.formats.findings import Findings
 from pubc.formats.hdf5 import Checked, open_checked
 from pubc.formats.hdf5_write import disk_words
-from pubc.formats.minari_episodes import Episode, Source, gather
 from pubc.formats.minari_tables import open_tables
 from pubc.formats.minari_write import MAIN, write
 from pubc.formats.options import ReadOptions
@@ -36,6 +36,12 @@ __all__ = ["EXTRA", "SLOW", "read", "subset", "write"]
 
 EXTRA = None
 SLOW = True
+LAYOUT = Layout(
+    observations="observations",
+    terminals="terminations",
+    timeouts="truncations",
+    is_extra=lambda path: path.startswith("infos/"),
+)
 _EPISODE = re.compile(r"episode_(\d+)")
 
 
@@ -64,7 +70,7 @@ def read(path: Path, options: ReadOptions, findings: Findings) -> TrajectorySet:
     """Read a dataset folder, its `data` folder, or its main file."""
     with _open(path, options, findings) as dataset:
         images = spaces.image_keys(spaces.parse(dataset.metadata.get("observation_space")))
-        raw, parts = gather(dataset.source, dataset.episodes, images, options, findings)
+        raw, parts = gather(dataset.source, dataset.episodes, LAYOUT, images, options, findings)
     _check_totals(dataset, raw, options, findings)
     raw.ids = _ids(dataset)
     raw.sources = _sources(dataset, options, findings)

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from pubc.errors import DataError, MissingExtraError
+from pubc.formats.episodes import Episode
 from pubc.formats.findings import Findings
-from pubc.formats.minari_episodes import Episode
 from pubc.formats.options import ReadOptions
 from pubc.formats.parquet import is_numeric, read_table, to_numpy
 from pubc.storage import read_json

@@ -1,12 +1,12 @@
-"""From the episodes of a Minari dataset to flat columns, whatever file holds them.
+"""From files that keep one group of arrays per episode to flat columns.
 
-Minari stores one observation more than actions: the one after the last action. Some public
+Some layouts store one observation more than actions: the one after the last action. Public
 sets lack it in a few episodes, so that is looked at episode by episode.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -19,9 +19,23 @@ from pubc.formats.options import ReadOptions
 from pubc.formats.parts import Part, choose_parts, is_image, joined_dtype
 from pubc.trajectory import Array
 
-__all__ = ["Episode", "Leaf", "Source", "gather"]
+__all__ = ["Episode", "Layout", "Leaf", "Source", "gather"]
 
-_OBSERVATIONS, _ACTIONS, _INFOS = "observations", "actions", "infos/"
+_ACTIONS = "actions"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What a format calls the arrays of an episode."""
+
+    observations: str
+    """The observation, or the group of its named pieces."""
+    terminals: str
+    """Marks of the end of the task."""
+    timeouts: str | None
+    """Marks of the end of the recording."""
+    is_extra: Callable[[str], bool]
+    """Whether a further array of that path is worth keeping."""
 
 
 class Leaf(Protocol):
@@ -56,7 +70,7 @@ class Episode:
     number: int
     """Its number in the dataset."""
     leaves: dict[str, Any]
-    """`observations` or `observations/KEY`, `actions`, `rewards`, `infos/KEY` …"""
+    """By their path below the episode, in the order of the file."""
 
     def rows(self, path: str) -> int:
         """Length of an array; 0 where it has none."""
@@ -65,9 +79,12 @@ class Episode:
 
 
 class _Gatherer:
-    def __init__(self, source: Source, episodes: Sequence[Episode], findings: Findings) -> None:
+    def __init__(
+        self, source: Source, episodes: Sequence[Episode], layout: Layout, findings: Findings
+    ) -> None:
         self.source = source
         self.episodes = episodes
+        self.layout = layout
         self.findings = findings
 
     def need(self, path: str) -> None:
@@ -147,6 +164,7 @@ class _Gatherer:
 def gather(
     source: Source,
     episodes: Sequence[Episode],
+    layout: Layout,
     images: set[str],
     options: ReadOptions,
     findings: Findings,
@@ -156,6 +174,7 @@ def gather(
     Args:
         source: Reads the leaves.
         episodes: In their order.
+        layout: What their arrays are called.
         images: Observation keys that the dataset's own description calls pictures.
         options: Keys to use.
         findings: Told what was left out.
@@ -163,7 +182,7 @@ def gather(
     Returns:
         The raw columns, and the pieces of the observation (none where it is one array).
     """
-    gatherer = _Gatherer(source, episodes, findings)
+    gatherer = _Gatherer(source, episodes, layout, findings)
     action = _action_path(episodes[0], options)
     gatherer.need(action)
     lengths = np.array([episode.rows(action) for episode in episodes], dtype=np.int64)
@@ -173,20 +192,20 @@ def gather(
     rewards = None
     if options.reward_key or reward in episodes[0].leaves:
         rewards = gatherer.column(reward, lengths)
-    flags = {
-        name: gatherer.column(name, lengths) if name in episodes[0].leaves else None
-        for name in ("terminations", "truncations")
-    }
+    flags = [
+        gatherer.column(name, lengths) if name in episodes[0].leaves and name else None
+        for name in (layout.terminals, layout.timeouts)
+    ]
     raw = Raw(
         observations=observations,
         actions=gatherer.column(action, lengths),
         rewards=rewards,
-        terminals=flags["terminations"],
-        timeouts=flags["truncations"],
+        terminals=flags[0],
+        timeouts=flags[1],
         lengths=lengths,
         final_observations=final,
         has_final=has,
-        extras=_infos(gatherer, lengths, reward),
+        extras=_extras(gatherer, lengths, {action, reward}),
     )
     return raw, parts if named else []
 
@@ -202,14 +221,12 @@ def _observation(
     gatherer: _Gatherer, images: set[str], options: ReadOptions
 ) -> tuple[list[str], list[Part], bool]:
     """Paths and pieces of the observation, and whether the dataset names them."""
-    first = gatherer.episodes[0].leaves
-    if _OBSERVATIONS in first:
-        found = {_OBSERVATIONS: gatherer.part(_OBSERVATIONS, _OBSERVATIONS)}
-        if "" in images:
-            found[_OBSERVATIONS] = None
+    first, name = gatherer.episodes[0].leaves, gatherer.layout.observations
+    if name in first:
+        found = {name: None if "" in images else gatherer.part(name, name)}
         parts = choose_parts(found, options, gatherer.findings)
-        return [_OBSERVATIONS], parts[:1], False
-    prefix = f"{_OBSERVATIONS}/"
+        return [name], parts[:1], False
+    prefix = f"{name}/"
     found = {}
     for path in first:
         if path.startswith(prefix):
@@ -234,7 +251,7 @@ def _observations(
                 "unequal_lengths",
                 f"episode {episode.number} has {int(length):,} actions but "
                 f"{sorted(counts)} observations; expected {int(length) + 1:,}, or as many.",
-                field=_OBSERVATIONS,
+                field=gatherer.layout.observations,
                 index=episode.number,
             )
     everything = gatherer.joined(paths, parts, rows)
@@ -246,7 +263,7 @@ def _observations(
             "no_final_observation",
             f"{int((~has).sum()):,} episodes lack the observation after their last action "
             f"(first: episode {gatherer.episodes[int(np.argmin(has))].number}).",
-            field=_OBSERVATIONS,
+            field=gatherer.layout.observations,
             count=int((~has).sum()),
             first=int(np.argmin(has)),
         )
@@ -256,14 +273,14 @@ def _observations(
     return everything[steps], everything[np.maximum(last, 0)], has
 
 
-def _infos(gatherer: _Gatherer, lengths: NDArray[np.int64], reward: str) -> dict[str, Array]:
-    """Step-wise infos that every episode has alike; the rest is left out with a notice."""
+def _extras(gatherer: _Gatherer, lengths: NDArray[np.int64], used: set[str]) -> dict[str, Array]:
+    """Step-wise arrays that every episode has alike; the rest is left out with a notice."""
     extras: dict[str, Array] = {}
     longer = []
     for path in gatherer.episodes[0].leaves:
-        if not path.startswith(_INFOS) or path == reward:
+        if path in used or not gatherer.layout.is_extra(path):
             continue
-        column, more = _info(gatherer, path, lengths)
+        column, more = _extra(gatherer, path, lengths)
         if column is None:
             gatherer.findings.notice(
                 "extra_left_out",
@@ -275,15 +292,15 @@ def _infos(gatherer: _Gatherer, lengths: NDArray[np.int64], reward: str) -> dict
         longer += [path] * more
     if longer:
         gatherer.findings.notice(
-            "info_row_left_out",
-            f"{len(longer)} infos hold a row for the final observation too, which was left out: "
+            "extra_row_left_out",
+            f"{len(longer)} arrays hold a row for the final observation too, which was left out: "
             f"{', '.join(longer[:10])}.",
             field=longer[0],
         )
     return extras
 
 
-def _info(gatherer: _Gatherer, path: str, lengths: NDArray[np.int64]) -> tuple[Array | None, bool]:
+def _extra(gatherer: _Gatherer, path: str, lengths: NDArray[np.int64]) -> tuple[Array | None, bool]:
     part = gatherer.part(path, path)
     if part is None or is_image(part.shape):
         return None, False
