@@ -32,6 +32,8 @@ __all__ = ["COMMANDS", "main"]
 
 COMMANDS: dict[str, str] = {
     "inspect": "say what a dataset holds and every problem found in it",
+    "filter": "keep the trajectories that look like the target expert's",
+    "score": "apply a trained filter to other data",
     "convert": "write a dataset in another format",
     "collect": "make a labelled mixture: policies act, trajectories are recorded",
     "zoo": "list the trained policies that ship with pubc, and measure them",

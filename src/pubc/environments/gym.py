@@ -6,16 +6,18 @@ results are those of `gymnasium.make` to the last bit, and a step costs less.
 
 from __future__ import annotations
 
+import contextlib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
+from pubc.environments import spec
 from pubc.errors import MissingExtraError, UnknownNameError, UsageError
 from pubc.trajectory import Array
 
-__all__ = ["GymEnvironment"]
+__all__ = ["GymEnvironment", "make_wrapped"]
 
 _NO_LIMIT = 1000
 """Time limit of environments that have none of their own; a recording has to end."""
@@ -55,13 +57,25 @@ class GymEnvironment:
         return observation, float(reward), terminal, stopped or self._steps >= self.time_limit
 
 
+def make_wrapped(name: str) -> Any:
+    """The Gymnasium environment itself, with its wrappers, for code that trains in it.
+
+    Raises:
+        UsageError: It is not one of Gymnasium's.
+    """
+    found = spec(name)
+    if found.maker != "gym":
+        raise UsageError(f"{name} is not a Gymnasium environment, so it is not for training.")
+    return _make(name, found.id, found.arguments)
+
+
 def _make(name: str, id: str, arguments: Mapping[str, Any]) -> Any:
     try:
         import gymnasium
     except ImportError:
         raise MissingExtraError(f"The environment {name!r}", "mujoco") from None
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _quiet_mujoco():
             # Gymnasium announces newer versions of an environment that was named on purpose.
             warnings.simplefilter("ignore")
             return gymnasium.make(id, disable_env_checker=True, **arguments)
@@ -69,3 +83,18 @@ def _make(name: str, id: str, arguments: Mapping[str, Any]) -> Any:
         raise MissingExtraError(f"The environment {name!r}", "mujoco") from None
     except (gymnasium.error.UnregisteredEnv, gymnasium.error.DeprecatedEnv):
         raise UnknownNameError("Gymnasium environment", id, gymnasium.registry) from None
+
+
+@contextlib.contextmanager
+def _quiet_mujoco() -> Iterator[None]:
+    """MuJoCo's remarks on Gymnasium's own models would become a file in the user's folder."""
+    try:
+        import mujoco
+    except ImportError:
+        yield
+        return
+    mujoco.set_mju_user_warning(lambda text: None)
+    try:
+        yield
+    finally:
+        mujoco.set_mju_user_warning(None)

@@ -1,0 +1,252 @@
+"""From a recipe to a dataset on disk: play, shuffle, write.
+
+Everything that decides the content is in the request; the number of processes, the order in
+which they finish and how often the run was killed are not. The trajectories lie in a work
+folder beside the target until the dataset is complete, and a run that is started again
+with the same request goes on from there.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pubc.collect.assemble import assemble, seed_positives
+from pubc.collect.crew import Crew, Sizes, Task
+from pubc.collect.ledger import Ledger, Quota
+from pubc.collect.recipes import NOISE
+from pubc.collect.request import Request
+from pubc.errors import EnvironmentFailure, UsageError
+from pubc.formats import save
+from pubc.formats.detect import format_for_new
+from pubc.storage import lock, read_json, write_json
+
+__all__ = ["Collected", "Progress", "collect", "collecting", "work_folder"]
+
+SEED_SOURCE = "seed positives"
+_COPIES = 3.6
+"""Parts, flat columns and the target, with a fifth to spare."""
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What was written."""
+
+    path: Path
+    """The mixture."""
+    seed_path: Path | None
+    """The seed positives: a dataset, or the list of the marked ids; None without any."""
+    trajectories: int
+    """Trajectories in the mixture."""
+    steps: int
+    """Steps in the mixture."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a collection is."""
+
+    steps: int
+    """Environment steps played, with those of earlier runs that were resumed."""
+    resumed: int
+    """How many of them an earlier run had played."""
+    done: float
+    """Share of the work that is done, between 0 and 1."""
+    written: Collected | None = None
+    """The result, in the last report."""
+
+
+def collect(
+    request: Request, out: Path | str, *, processes: int = 2, overwrite: bool = False
+) -> Collected:
+    """Collect a dataset and write it; see `collecting` for progress on the way.
+
+    Example:
+        >>> from pubc.collect import Request, collect, find
+        >>> request = Request(find("ant:E+W"), steps_per_source=100_000)
+        >>> collect(request, "ant-mixed.npz").trajectories  # doctest: +SKIP
+        208
+    """
+    *_, last = collecting(request, out, processes=processes, overwrite=overwrite)
+    assert last.written is not None
+    return last.written
+
+
+def collecting(
+    request: Request, out: Path | str, *, processes: int = 2, overwrite: bool = False
+) -> Iterator[Progress]:
+    """Collect a dataset, with a report after every few trajectories.
+
+    Args:
+        request: What to collect.
+        out: Where to write it; the suffix picks the format. The seed positives go beside
+            it, as NAME-seed.SUFFIX.
+        processes: Workers. The result does not depend on it.
+        overwrite: Replace what exists at `out`.
+
+    Yields:
+        Progress; the last one has `written`.
+
+    Raises:
+        UsageError: `out` exists, or the leftovers of another request are in the way.
+        DataError: A policy does not fit the environment.
+        EnvironmentFailure: The disk is full, or a worker was killed. Finished trajectories
+            are kept, and the same call goes on.
+    """
+    out = Path(out)
+    format_for_new(out)
+    if processes < 1:
+        raise UsageError(f"--processes must be at least 1. Got {processes}.")
+    work = work_folder(out)
+    resuming = _prepare(request, out, work, overwrite)
+    # A resumed run was allowed to write its targets when it began.
+    overwrite = overwrite or resuming
+    ledgers: list[Ledger] = []
+    try:
+        with lock(work):
+            for progress in _play(request, work, processes, ledgers):
+                yield progress
+            written = _write(request, out, work, ledgers, overwrite=overwrite)
+    finally:
+        # A refusal before the first trajectory leaves nothing worth keeping.
+        if not any(work.glob("*.safetensors")):
+            shutil.rmtree(work, ignore_errors=True)
+    shutil.rmtree(work, ignore_errors=True)
+    yield Progress(progress.steps, progress.resumed, 1.0, written)
+
+
+def work_folder(out: Path) -> Path:
+    """Where the parts of a dataset lie until it is complete."""
+    return out.absolute().with_name(f".{out.name}.parts")
+
+
+def seed_path(request: Request, out: Path) -> Path | None:
+    """Where the seed positives go: a dataset, or a list of ids inside the mixture."""
+    if request.seed_inside:
+        return out.with_name(f"{out.stem}-seed.json")
+    return out.with_name(f"{out.stem}-seed{out.suffix}") if request.seed_steps else None
+
+
+def _prepare(request: Request, out: Path, work: Path, overwrite: bool) -> bool:
+    """Check the target and open the work folder; whether an earlier run goes on."""
+    plan = request.plan()
+    if work.exists():
+        known = read_json(work / "plan.json") if (work / "plan.json").exists() else None
+        if known == plan:
+            return True
+        if known is not None and not overwrite:
+            raise UsageError(
+                f"{work} holds the parts of another collection. Repeat that command to finish "
+                "it, choose another name, or pass --force to discard them."
+            )
+        shutil.rmtree(work)
+    for target in (out, seed_path(request, out)):
+        if target is not None and target.exists() and not overwrite:
+            raise UsageError(f"{target} exists already. Choose another name, or pass --force.")
+    write_json(work / "plan.json", plan)
+    return False
+
+
+def _play(
+    request: Request, work: Path, processes: int, ledgers: list[Ledger]
+) -> Iterator[Progress]:
+    """Play what is missing, filling `ledgers`; the last report is always made."""
+    with Crew(_setup(request), processes, work) as crew:
+        sizes = crew.sizes()
+        ledgers += _ledgers(request, work, sizes)
+        _check_space(ledgers, sizes, work)
+        resumed = sum(ledger.steps for ledger in ledgers)
+        books = {ledger.source: ledger for ledger in ledgers}
+        yield Progress(resumed, resumed, _share(ledgers))
+        for answer in crew.work(lambda: _next_task(ledgers)):
+            books[answer.source].record(answer)
+            yield Progress(sum(book.steps for book in ledgers), resumed, _share(ledgers))
+
+
+def _next_task(ledgers: list[Ledger]) -> Task | None:
+    for ledger in ledgers:
+        if (task := ledger.next_task()) is not None:
+            return task
+    return None
+
+
+def _setup(request: Request) -> dict[str, Any]:
+    recipe = request.recipe
+    players = {s.name: s for s in recipe.sources if s.policy is not None}
+    if request.seed_steps and not request.seed_inside:
+        players[SEED_SOURCE] = recipe.expert
+    return {
+        "environment": recipe.environment,
+        "random_seed": request.random_seed,
+        "trusted": recipe.trusted,
+        "sources": {
+            name: {"policy": source.policy, "action_noise": source.action_noise}
+            for name, source in players.items()
+        },
+    }
+
+
+def _ledgers(request: Request, work: Path, sizes: Sizes) -> list[Ledger]:
+    recipe = request.recipe
+    quotas = {s.name: request.quota(s.share) for s in recipe.sources if s.name != NOISE}
+    if request.seed_steps and not request.seed_inside:
+        quotas[SEED_SOURCE] = Quota(request.seed_steps, None)
+    slow = recipe.environment.startswith("trifinger")
+    ledgers = [
+        Ledger(
+            source,
+            number,
+            quota,
+            quota.per_part(sizes.time_limit, slow=slow),
+            sizes.time_limit,
+            work,
+        )
+        for number, (source, quota) in enumerate(quotas.items())
+    ]
+    for ledger in ledgers:
+        ledger.resume()
+    return ledgers
+
+
+def _share(ledgers: list[Ledger]) -> float:
+    shares = [
+        ledger.steps / ledger.quota.steps
+        if ledger.quota.steps
+        else ledger.trajectories / (ledger.quota.trajectories or 1)
+        for ledger in ledgers
+    ]
+    weights = [ledger.quota.steps or ledger.quota.trajectories or 1 for ledger in ledgers]
+    return sum(s * w for s, w in zip(shares, weights, strict=True)) / sum(weights)
+
+
+def _check_space(ledgers: list[Ledger], sizes: Sizes, work: Path) -> None:
+    """Refuse to begin what cannot fit; only step quotas say beforehand how much it is."""
+    steps = sum(ledger.quota.steps or 0 for ledger in ledgers)
+    needed = _COPIES * steps * 4 * (sizes.observation_size + sizes.action_size + 1)
+    free = shutil.disk_usage(work).free
+    if needed > free:
+        raise EnvironmentFailure(
+            f"Collecting {steps:,} steps takes about {needed / 2**20:,.0f} MiB beside {work}, "
+            f"and {free / 2**20:,.0f} MiB are free. Nothing was played."
+        )
+
+
+def _write(
+    request: Request, out: Path, work: Path, ledgers: list[Ledger], *, overwrite: bool
+) -> Collected:
+    mixture = [ledger for ledger in ledgers if ledger.source != SEED_SOURCE]
+    metadata = request.metadata()
+    trajectories, marked = assemble(request, mixture, work, metadata)
+    beside = seed_path(request, out)
+    for ledger in ledgers:
+        if ledger.source == SEED_SOURCE and beside is not None:
+            seeds = seed_positives(ledger, request.recipe.expert.name, metadata)
+            save(beside, seeds, overwrite=overwrite)
+    if request.seed_inside and beside is not None:
+        write_json(beside, {"dataset": out.name, "ids": marked}, overwrite=overwrite)
+    # The mixture comes last: where it stands, everything stands.
+    save(out, trajectories, overwrite=overwrite)
+    return Collected(out, beside, len(trajectories), trajectories.steps)

@@ -1,0 +1,108 @@
+"""Finished trajectories on disk before the mixture is put together.
+
+A part holds a few consecutive trajectories of one source in one safetensors file, written
+whole or not at all. A killed run keeps its parts; the same command plays only what is
+missing. Each trajectory has one observation more than steps: the one after its last action,
+which is also what a shorter cut of it ends with.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from pubc.errors import DataError
+from pubc.storage import atomic_file
+from pubc.trajectory import Array, Columns, Trajectory
+
+__all__ = ["Index", "part_path", "read_index", "read_trajectory", "write_part"]
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9_]")
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """Which trajectories a part holds."""
+
+    path: Path
+    """The file."""
+    lengths: tuple[int, ...]
+    """Steps of each trajectory."""
+    terminals: tuple[bool, ...]
+    """Whether each ended as terminal; as a timeout otherwise."""
+
+
+def part_path(folder: Path, number: int, source: str, first: int) -> Path:
+    """Where the part of source `number` that begins at trajectory `first` belongs."""
+    return folder / f"{number:02d}-{_UNSAFE.sub('_', source)}-{first:07d}.safetensors"
+
+
+def write_part(path: Path, trajectories: Sequence[Trajectory]) -> None:
+    """Write a part, whole or not at all."""
+    from safetensors.numpy import save_file
+
+    steps = [trajectory.steps for trajectory in trajectories]
+    rows = [
+        row
+        for trajectory in trajectories
+        for row in (trajectory.steps.observations, np.asarray(trajectory.final_observation)[None])
+    ]
+    arrays = {
+        "observations": np.concatenate(rows),
+        "actions": np.concatenate([columns.actions for columns in steps]),
+        "rewards": np.concatenate([np.asarray(columns.rewards) for columns in steps]),
+        "lengths": np.array([len(trajectory) for trajectory in trajectories], dtype=np.int64),
+        "terminals": np.array([columns.terminals[-1] for columns in steps]),
+    }
+    # A process that outlived its killed parent may still finish the same part: same bytes.
+    with atomic_file(path, overwrite=True) as temporary:
+        save_file(arrays, temporary)
+
+
+def read_index(path: Path) -> Index | None:
+    """What a part holds, or None where it is absent or damaged and must be played again."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy") as file:
+            lengths, terminals = file.get_tensor("lengths"), file.get_tensor("terminals")
+    except (SafetensorError, OSError):
+        return None
+    return Index(path, tuple(lengths.tolist()), tuple(terminals.tolist()))
+
+
+def read_trajectory(part: Index, position: int, *, most: int, source: str) -> Trajectory:
+    """One trajectory of a part, cut to at most `most` steps; a cut is a timeout.
+
+    Raises:
+        DataError: The part changed under our hands.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    start, length = sum(part.lengths[:position]), min(part.lengths[position], most)
+    above = start + position
+    try:
+        with safe_open(part.path, framework="numpy") as file:
+            observations: Array = file.get_slice("observations")[above : above + length + 1]
+            actions: Array = file.get_slice("actions")[start : start + length]
+            rewards: Array = file.get_slice("rewards")[start : start + length]
+    except (SafetensorError, OSError) as error:
+        raise DataError(
+            f"{part.path}: not readable any more ({error}). Delete it and run the same command "
+            "again.",
+            code="damaged_part",
+        ) from None
+    terminals, timeouts = np.zeros((2, length), dtype=np.bool_)
+    whole = length == part.lengths[position]
+    terminals[-1] = whole and part.terminals[position]
+    timeouts[-1] = not terminals[-1]
+    return Trajectory(
+        id=source,
+        steps=Columns(observations[:-1], actions, rewards, terminals, timeouts),
+        final_observation=observations[-1],
+        source=source,
+    )
