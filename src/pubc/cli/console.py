@@ -39,7 +39,7 @@ def clean(text: str) -> str:
 
 def one_line(text: str) -> str:
     """Text from data as a single safe line."""
-    return " ".join(clean(text).split())
+    return clean(text).replace("\n", " ")
 
 
 def csv_cell(value: object) -> str:
