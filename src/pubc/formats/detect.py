@@ -15,6 +15,7 @@ _SUFFIXES = {
     ".store": "store",
     "": "store",
 }
+_LMDB_MAGIC = (0xBEEFC0DE).to_bytes(4, "little")
 _HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 
 
@@ -66,7 +67,7 @@ def _detect_folder(path: Path) -> str | None:
     if (path / "features.json").is_file() and any(path.glob("*.tfrecord*")):
         return "rlds"
     if (path / ".zgroup").is_file() or (path / "zarr.json").is_file():
-        return "diffusion"
+        return "trifinger" if (path / "episode_ends").is_dir() else "diffusion"
     if (path / "manifest.json").is_file():
         return "store"
     if (path / "metadata.json").is_file():
@@ -76,11 +77,13 @@ def _detect_folder(path: Path) -> str | None:
 
 def _detect_file(path: Path) -> str | None:
     with path.open("rb") as file:
-        head = file.read(8)
+        head = file.read(20)
     if head.startswith(_HDF5_MAGIC):
         return _detect_hdf5(path)
     if head.startswith(b"PK"):
         return "diffusion" if path.name.endswith(".zarr.zip") else "npz"
+    if head[16:] == _LMDB_MAGIC:
+        return "trifinger"
     if head.startswith(b"\x93NUMPY"):
         raise DataError(
             f"{path}: a single .npy file. The paper authors' datasets are pickles in such "

@@ -1,0 +1,142 @@
+"""Diffusion-Policy replay buffers: a zarr group, as a folder or a zip archive.
+
+`data/*` holds one row per step, `meta/episode_ends` the exclusive end of each trajectory. The
+observation is `data/state` where there is one, else every vector but the action in the order
+of the names; images are left out. Such buffers mark neither terminals nor time-outs.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from pubc.formats.assemble import Raw, assemble
+from pubc.formats.findings import Findings
+from pubc.formats.options import ReadOptions
+from pubc.formats.zarr_keys import FolderKeys, Keys, ZipKeys
+from pubc.formats.zarrs import Described, describe, ends_to_lengths, load
+from pubc.trajectory import Array, TrajectorySet
+
+__all__ = ["EXTRA", "SLOW", "read"]
+
+EXTRA = "zarr"
+SLOW = True
+_ENDS = "meta/episode_ends"
+
+
+def read(path: Path, options: ReadOptions, findings: Findings) -> TrajectorySet:
+    """Read a replay buffer; a zip archive is never extracted."""
+    keys: Keys = FolderKeys(path) if path.is_dir() else ZipKeys(path)
+    every = describe(keys, findings)
+    arrays = {n.removeprefix("data/"): a for n, a in every.items() if n.startswith("data/")}
+    if _ENDS not in every:
+        findings.refuse(
+            "missing_key",
+            f"no such array. The group holds: {', '.join(every) or 'nothing'}.",
+            field=_ENDS,
+        )
+    action = options.action_key or "action"
+    reward = options.reward_key or next((n for n in ("reward", "rewards") if n in arrays), None)
+    names = _observation_names(arrays, action, options, findings)
+    parts = [_load(keys, arrays, name, options, findings) for name in names]
+    rows = len(parts[0])
+    flat = [_rows(part, name, rows, findings) for part, name in zip(parts, names, strict=True)]
+    actions = _load(keys, arrays, action, options, findings)
+    rewards = None if reward is None else _load(keys, arrays, reward, options, findings)
+    ends = load(keys, every[_ENDS], options, findings)
+    lengths = ends_to_lengths(ends, rows, _ENDS, options, findings)
+    kept = int(lengths.sum())
+    extras = _extras(keys, arrays, {*names, action, reward}, rows, options, findings)
+    return assemble(
+        Raw(
+            observations=(flat[0] if len(flat) == 1 else np.concatenate(flat, axis=1))[:kept],
+            actions=actions if len(actions) != rows else actions[:kept],
+            rewards=rewards if rewards is None or len(rewards) != rows else rewards[:kept],
+            terminals=None,
+            timeouts=None,
+            lengths=lengths,
+            extras={name: column[:kept] for name, column in extras.items()},
+            metadata={"observation_keys": list(names), "action_key": action},
+        ),
+        options,
+        findings,
+    )
+
+
+def _observation_names(
+    arrays: dict[str, Described], action: str, options: ReadOptions, findings: Findings
+) -> tuple[str, ...]:
+    if options.observation_keys:
+        return options.observation_keys
+    if "state" in arrays:
+        return ("state",)
+    vectors = tuple(
+        name
+        for name, array in arrays.items()
+        if name != action and len(array.shape) == 2 and array.dtype is not None
+    )
+    if not vectors:
+        findings.refuse(
+            "missing_key",
+            f"no vector to observe. Name one with --observation-keys; there are: "
+            f"{', '.join(arrays) or 'none'}.",
+            field="data/state",
+        )
+    findings.notice(
+        "observation_keys",
+        f"no data/state; the observation is {', '.join(vectors)}, in this order.",
+        field="observations",
+    )
+    return vectors
+
+
+def _load(
+    keys: Keys,
+    arrays: dict[str, Described],
+    name: str,
+    options: ReadOptions,
+    findings: Findings,
+) -> Array:
+    if name not in arrays:
+        findings.refuse(
+            "missing_key",
+            f"no such array. The group holds: {', '.join(arrays) or 'nothing'}.",
+            field=f"data/{name}",
+        )
+    return load(keys, arrays[name], options, findings)
+
+
+def _rows(part: Array, name: str, rows: int, findings: Findings) -> Array:
+    if not part.ndim or len(part) != rows:
+        findings.refuse(
+            "unequal_lengths",
+            f"shape {part.shape}, where the observation has {rows:,} steps.",
+            field=f"data/{name}",
+            index=min(rows, len(part) if part.ndim else 0),
+        )
+    return part.reshape(rows, -1)
+
+
+def _extras(
+    keys: Keys,
+    arrays: dict[str, Described],
+    used: set[str | None],
+    rows: int,
+    options: ReadOptions,
+    findings: Findings,
+) -> dict[str, Array]:
+    """Whatever else has one row of numbers per step; images are not even decoded."""
+    found = {}
+    for name, array in arrays.items():
+        if name in used:
+            continue
+        if len(array.shape) >= 3 or array.dtype is None or array.shape[:1] != (rows,):
+            findings.notice(
+                "image_left_out",
+                f"data/{name} of shape {array.shape} is no vector per step; left out.",
+                field=f"data/{name}",
+            )
+            continue
+        found[name] = load(keys, array, options, findings, needed=False)
+    return found

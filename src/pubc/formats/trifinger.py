@@ -1,0 +1,124 @@
+"""TriFinger RL datasets: an LMDB file that holds a zarr group.
+
+`episode_ends` is the index of the last step of each trajectory, inclusive. There are no
+terminals. Observations come as they were stored: the dataset's own loader clips them to the
+bounds of its environment, pubc does not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from pubc.formats.assemble import Raw, assemble
+from pubc.formats.findings import Findings
+from pubc.formats.lmdbs import LmdbFile
+from pubc.formats.options import ReadOptions
+from pubc.formats.zarr_keys import FolderKeys, Keys
+from pubc.formats.zarrs import Described, describe, ends_to_lengths, load
+from pubc.trajectory import Array, TrajectorySet
+
+__all__ = ["EXTRA", "SLOW", "read"]
+
+EXTRA = "zarr"
+SLOW = True
+_IMAGES = ("images", "obs_to_image_index")
+
+
+def read(path: Path, options: ReadOptions, findings: Findings) -> TrajectorySet:
+    """Read `data.mdb`, the folder around it, or the same group as plain files."""
+    with _open(path) as keys:
+        arrays = describe(keys, findings)
+        ends = _load(keys, arrays, "episode_ends", options, findings)
+        names = options.observation_keys or ("observations",)
+        parts = [_load(keys, arrays, name, options, findings) for name in names]
+        flat = [part.reshape(len(part), -1) if part.ndim else part for part in parts]
+        action = options.action_key or "actions"
+        reward = options.reward_key or "rewards"
+        actions = _load(keys, arrays, action, options, findings)
+        optional = {
+            name: load(keys, arrays[name], options, findings, needed=name == options.reward_key)
+            for name in (reward, "timeouts")
+            if name in arrays or name == options.reward_key
+        }
+        used = {*names, action, reward, "timeouts", "episode_ends"}
+        rows = len(flat[0])
+        extras = {
+            name: load(keys, array, options, findings, needed=False)
+            for name, array in arrays.items()
+            if name not in used and name not in _IMAGES and array.shape[:1] == (rows,)
+        }
+    for name in _IMAGES:
+        if name in arrays:
+            findings.notice("image_left_out", f"{name} belongs to images; left out.", field=name)
+    lengths = ends_to_lengths(_exclusive(ends, findings), rows, "episode_ends", options, findings)
+    kept = int(lengths.sum())
+    timeouts = optional.get("timeouts")
+    _compare(timeouts, ends, findings)
+    rewards = optional.get(reward)
+    return assemble(
+        Raw(
+            observations=(flat[0] if len(flat) == 1 else np.concatenate(flat, axis=1))[:kept],
+            actions=actions if len(actions) != rows else actions[:kept],
+            rewards=rewards if rewards is None or len(rewards) != rows else rewards[:kept],
+            terminals=None,
+            timeouts=timeouts if timeouts is None or len(timeouts) != rows else timeouts[:kept],
+            lengths=lengths,
+            extras={name: column[:kept] for name, column in extras.items()},
+            metadata={"observation_keys": list(names), "action_key": action},
+        ),
+        options,
+        findings,
+    )
+
+
+@contextlib.contextmanager
+def _open(path: Path) -> Iterator[Keys]:
+    file = path / "data.mdb" if path.is_dir() else path
+    if not file.exists():
+        yield FolderKeys(path)
+        return
+    with LmdbFile(file) as keys:
+        yield keys
+
+
+def _load(
+    keys: Keys,
+    arrays: dict[str, Described],
+    name: str,
+    options: ReadOptions,
+    findings: Findings,
+) -> Array:
+    if name not in arrays:
+        findings.refuse(
+            "missing_key",
+            f"no such array. The dataset holds: {', '.join(arrays) or 'nothing'}.",
+            field=name,
+        )
+    return load(keys, arrays[name], options, findings)
+
+
+def _exclusive(ends: Array, findings: Findings) -> Array:
+    if ends.dtype.kind not in "iu":
+        findings.refuse("bad_dtype", f"must be integers. Got {ends.dtype}.", field="episode_ends")
+    return ends.astype(np.int64) + 1
+
+
+def _compare(timeouts: Array | None, ends: Array, findings: Findings) -> None:
+    """Time-outs elsewhere than at the ends are odd, and said; the ends decide."""
+    if timeouts is None or timeouts.ndim != 1:
+        return
+    marked = np.flatnonzero(timeouts)
+    odd = np.setdiff1d(marked, ends)
+    if len(odd):
+        findings.warn(
+            "timeouts_elsewhere",
+            f"{len(odd):,} time-outs are not at an episode end (first: step {int(odd[0]):,}); "
+            "episode_ends decides.",
+            field="timeouts",
+            count=len(odd),
+            first=int(odd[0]),
+        )
