@@ -63,7 +63,7 @@ def test_an_exception_leaves_the_old_result_and_no_stump(tmp_path, write):
     write(target, "old")
     door = atomic_file if write is write_file else atomic_folder
     rest = {} if write is write_file else {"kind": "test"}
-    with pytest.raises(ZeroDivisionError):  # noqa: PT012
+    with pytest.raises(ZeroDivisionError):  # noqa: PT012, SIM117
         with door(target, overwrite=True, **rest) as temporary:
             (temporary / "x" if temporary.is_dir() else temporary).write_text("half")
             raise ZeroDivisionError
