@@ -270,6 +270,8 @@ def _decode(keys: Keys, array: Described, present: list[str], findings: Findings
     }
     for key in present:
         data = keys.read(prefix + key)
+        if _torn(data, array.codecs):
+            findings.refuse("bad_array", f"chunk {key} is not whole.", field=array.name)
         if _grows(data, array.codecs, limit):
             findings.refuse(
                 "bomb",
@@ -290,6 +292,15 @@ def _decode(keys: Keys, array: Described, present: list[str], findings: Findings
     if values.shape != array.shape or values.dtype != array.dtype:
         findings.refuse("bad_array", "decodes to another shape or type.", field=array.name)
     return values
+
+
+def _torn(data: bytes, codecs: tuple[str, ...]) -> bool:
+    """Whether a blosc chunk has not the length it states: its decoder reads on regardless."""
+    if codecs and codecs[-1] == "crc32c":
+        return _torn(data[:-4], codecs[:-1])
+    if not codecs or codecs[-1] != "blosc":
+        return False
+    return len(data) < 16 or int.from_bytes(data[12:16], "little") != len(data)
 
 
 def _grows(data: bytes, codecs: tuple[str, ...], limit: int) -> bool:
