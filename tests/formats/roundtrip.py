@@ -45,6 +45,7 @@ CASES = {
     "d4rl": Case("set.hdf5"),
     "minari": Case("set"),
     "robomimic": Case("set.hdf5"),
+    "d3rlpy": Case("set.h5"),
 }
 
 
