@@ -150,9 +150,11 @@ class Checked:
 
     def _attribute(self, handle: Any, attributes: Any, name: str) -> Any:
         identifier = h5a.open(handle, name.encode("utf-8", "surrogateescape"))
-        if identifier.get_storage_size() > TEXT_LIMIT or math.prod(identifier.shape) > 10_000:
+        space, kind = identifier.get_space(), identifier.get_type()
+        count = space.get_simple_extent_npoints()
+        if space.get_simple_extent_type() == h5s.NULL or count > 10_000:
             return None
-        if identifier.get_type().get_class() not in (*_NUMBERS, h5t.STRING):
+        if kind.get_class() not in (*_NUMBERS, h5t.STRING) or count * kind.get_size() > TEXT_LIMIT:
             return None
         value = attributes[name]
         if isinstance(value, bytes | str):
