@@ -11,15 +11,26 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pubc.errors import PubcError
     from pubc.formats import load, save
+    from pubc.pu.find import Result, find_expert
     from pubc.trajectory import Trajectory, TrajectorySet
 
-__all__ = ["PubcError", "Trajectory", "TrajectorySet", "load", "save"]
+__all__ = [
+    "PubcError",
+    "Result",
+    "Trajectory",
+    "TrajectorySet",
+    "find_expert",
+    "load",
+    "save",
+]
 __version__ = "0.1.0"
 
 _HOME = {
     "PubcError": "pubc.errors",
     "Trajectory": "pubc.trajectory",
     "TrajectorySet": "pubc.trajectory",
+    "Result": "pubc.pu.find",
+    "find_expert": "pubc.pu.find",
     "load": "pubc.formats",
     "save": "pubc.formats",
 }

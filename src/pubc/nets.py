@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from pubc.errors import DataError, InterruptedRun, UnknownNameError, UsageError
-from pubc.losses import Loss
 from pubc.storage import atomic_file
 
 __all__ = [
@@ -39,6 +38,7 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float32]
+Loss = Callable[[Tensor, Tensor], Tensor]
 
 BLOCK = 4096
 """Rows per scored block; short blocks are padded, so every product has the same shape."""

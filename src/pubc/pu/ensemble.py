@@ -9,6 +9,7 @@ data, the configuration and its key.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -31,7 +32,7 @@ from pubc.nets import (
 )
 from pubc.pu.judge import Bench, Task, Training, Verdict
 from pubc.pu.negatives import EQUAL_SHARES, Pairs, make_negatives, take_pairs
-from pubc.pu.scoring import Rule, Scorer, score_trajectories
+from pubc.pu.scoring import Rule, Scorer, score_steps, score_trajectories, step_values
 from pubc.pu.streams import Key
 from pubc.select import locate
 from pubc.trajectory import TrajectorySet
@@ -98,12 +99,20 @@ class Ensemble:
         self, shelf: Path, number: int, trajectories: TrajectorySet, bench: Bench
     ) -> NDArray[np.float64]:
         """Rate other trajectories with the classifiers of a finished round."""
-        device = pick_device(bench.device)
-        paths = [
-            shelf / f"{_name(number, member)}.safetensors" for member in range(self.classifiers)
-        ]
-        scorers = [load_scorer(path, device)[0] for path in paths]
+        scorers = self._stored(shelf, number, bench)
         return score_trajectories(scorers, trajectories, bench, rule=self.rule)
+
+    def steps(
+        self, shelf: Path, number: int, trajectories: TrajectorySet, bench: Bench
+    ) -> Iterator[NDArray[np.float32]]:
+        """Stream the value of each step, averaged over the classifiers of a round."""
+        for logits in score_steps(self._stored(shelf, number, bench), trajectories, bench):
+            yield step_values(logits, self.rule).mean(axis=0).astype(np.float32)
+
+    def _stored(self, shelf: Path, number: int, bench: Bench) -> list[Scorer]:
+        device = pick_device(bench.device)
+        names = [_name(number, member) for member in range(self.classifiers)]
+        return [load_scorer(shelf / f"{name}.safetensors", device)[0] for name in names]
 
     def _limit(self, mixed: TrajectorySet) -> int:
         row = 4 * (mixed.observation_size + mixed.action_size)

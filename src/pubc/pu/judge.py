@@ -136,6 +136,12 @@ class StoredJudge(Judge, Protocol):
         """Rate other trajectories with the networks that a round left on the shelf."""
         ...
 
+    def steps(
+        self, shelf: Path, number: int, trajectories: TrajectorySet, bench: Bench
+    ) -> Iterator[NDArray[np.float32]]:
+        """Stream a value per step in order: what it adds to its trajectory's confidence."""
+        ...
+
 
 @contextmanager
 def single_threaded() -> Iterator[None]:

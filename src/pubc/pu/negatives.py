@@ -37,7 +37,7 @@ KINDS: tuple[tuple[str, str], ...] = (
 EQUAL_SHARES = (1.0,) * len(KINDS)
 """The paper's choice: as many of each kind."""
 TRIES = 32
-"""Draws before a pair that is always a recorded one is given up on."""
+"""Draws before a pair that keeps being a recorded one is replaced by another of its kind."""
 CHUNK = 2048
 """Rows taken from a mapped file at a time: each may touch a page or sixteen."""
 
@@ -149,14 +149,19 @@ class _Maker:
                 return Pairs(observations, actions)
             observations[wrong] = self._draw(state, 0, len(wrong))
             actions[wrong] = self._draw(action, 1, len(wrong))
-        raise DataError(
-            f"{len(wrong):,} of {count:,} negatives of the kind (s{state}, a{action}) are "
-            f"recorded pairs after {TRIES} draws, so states and actions cannot be mismatched. "
-            "Usually all actions, or all states, are equal.",
-            code="no_negatives",
-            field="actions",
-            count=len(wrong),
-        )
+        right = np.setdiff1d(np.arange(count), wrong)
+        if not len(right):
+            raise DataError(
+                f"All {count:,} negatives of the kind (s{state}, a{action}) are recorded pairs "
+                f"after {TRIES} draws, so states and actions cannot be mismatched. Usually all "
+                "actions, or all states, are equal.",
+                code="no_negatives",
+                field="actions",
+                count=count,
+            )
+        again = right[self.rng.integers(0, len(right), size=len(wrong))]
+        observations[wrong], actions[wrong] = observations[again], actions[again]
+        return Pairs(observations, actions)
 
     def _draw(self, where: str, which: int, count: int) -> Floats:
         if where == "~":

@@ -22,7 +22,7 @@ from pubc.nets import BLOCK, Classifier, FoldedClassifier, Normaliser
 from pubc.pu.judge import Bench, one_thread, single_threaded
 from pubc.trajectory import Columns, TrajectorySet
 
-__all__ = ["Rule", "Scorer", "score_steps", "score_trajectories"]
+__all__ = ["Rule", "Scorer", "score_steps", "score_trajectories", "step_values"]
 
 Floats32 = NDArray[np.float32]
 Floats = NDArray[np.float64]
@@ -103,12 +103,18 @@ def score_trajectories(
     start = 0
     for logits in score_steps(scorers, trajectories, bench):
         owners = owner_of[start : start + logits.shape[1]]
-        wide = logits.astype(np.float64)
-        values = _sigmoid(wide) if rule == "mean" else -np.logaddexp(0.0, -wide)
-        for total, row in zip(totals, values, strict=True):
+        for total, row in zip(totals, step_values(logits, rule), strict=True):
             np.add.at(total, owners, row)
         start += logits.shape[1]
     return totals / trajectories.lengths if rule == "mean" else totals
+
+
+def step_values(logits: Floats32, rule: Rule) -> Floats:
+    """What each step adds to its trajectory: F itself, or log F."""
+    wide = logits.astype(np.float64)
+    if rule == "mean":
+        return np.asarray(0.5 * (1.0 + np.tanh(0.5 * wide)))
+    return np.asarray(-np.logaddexp(0.0, -wide))
 
 
 def _copy(block: Columns) -> Columns:
@@ -120,7 +126,3 @@ def _copy(block: Columns) -> Columns:
         np.array(block.terminals),
         np.array(block.timeouts),
     )
-
-
-def _sigmoid(logits: Floats) -> Floats:
-    return np.asarray(0.5 * (1.0 + np.tanh(0.5 * logits)))

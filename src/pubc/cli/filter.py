@@ -1,0 +1,343 @@
+"""`pubc filter`: keep the trajectories that look like the target expert's."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+import tyro
+from numpy.typing import NDArray
+
+from pubc import formats
+from pubc.cli.console import facts, histogram, progress, say, warn
+from pubc.cli.filter_run import (
+    begin_document,
+    choose_seeds,
+    finish_document,
+    most_unsure,
+    next_commands,
+    open_folder,
+    restore,
+    truth_mask,
+    write_kept,
+)
+from pubc.errors import InterruptedRun, UnsoundResult, UsageError
+from pubc.storage import lock, write_json
+
+if TYPE_CHECKING:
+    from pubc.pu.filter import Round
+    from pubc.pu.find import Prepared, Result
+    from pubc.pu.recipes import Recipe
+    from pubc.pu.runfolder import RunFolder
+    from pubc.trajectory import TrajectorySet
+
+__all__ = ["COMMAND", "Filter"]
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Keep the trajectories that look like the target expert's.
+
+    Give a pile of trajectories and a few that are known to be the expert's: by highest
+    return (--seed-top), by name (--seed-episodes), from another file (--seed-from), or by
+    the policy that acted (--seed-source). RUN then holds the kept trajectories in the format
+    of the input, keep.json, scores.csv with a confidence for every trajectory, and all
+    evidence; docs/run-folder.md describes every file.
+
+    A killed run goes on with `pubc filter --resume RUN`, to an identical result.
+    """
+
+    data: Annotated[Path | None, tyro.conf.Positional] = None
+    """Dataset of mixed quality: a file or a folder in any format `pubc formats` lists."""
+    out: Path | None = None
+    """Folder to make for the results."""
+    resume: Path | None = None
+    """Go on with an interrupted run in this folder; everything else is read from there."""
+    seed_top: float | None = None
+    """Seeds are this share of the trajectories, by highest return; at least two. This is the
+    default, with 0.004."""
+    seed_episodes: str | None = None
+    """Seeds are these trajectories: ids separated by commas, such as 3,17."""
+    seed_from: Path | None = None
+    """Seeds are all trajectories of this other dataset."""
+    seed_source: str | None = None
+    """Seeds are trajectories of this policy, drawn by --random-seed; needs a dataset that
+    says which policy acted."""
+    seed_count: int = 2
+    """How many to draw with --seed-source."""
+    recipe: str = "auto"
+    """`auto`, or `paper` for the published method to the letter."""
+    classifiers: int | None = None
+    """Recipe paper: size of the ensemble, odd; more make the vote steadier."""
+    order: int | None = None
+    """Recipe paper: order of the polynomial through the histogram."""
+    max_rounds: int | None = None
+    """Most rounds before giving up."""
+    truth: str | None = None
+    """Name of the expert among the dataset's sources: measure accuracy. The filter itself
+    never sees it."""
+    random_seed: int = 0
+    """Same seed, same data, same machine: same result."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where to compute."""
+    workers: int = 0
+    """Networks trained at the same time; 0 means one per core. Does not change results."""
+    to: str | None = None
+    """Format for the kept trajectories; the input's own if omitted."""
+    per_step: bool = False
+    """Also write a value for every step, steps.npy."""
+    require_valley: bool = False
+    """Exit with code 6 where no threshold separates the expert."""
+    require_sound: bool = False
+    """Exit with code 6 unless the rounds converged on a sound selection."""
+    dry_run: bool = False
+    """Say what would be done, and with which seeds; train and write nothing."""
+    force: bool = False
+    """Replace RUN if it is the folder of an earlier run."""
+    reading: formats.ReadOptions = formats.FROM_COMMAND_LINE
+    """How to read the data."""
+    json: bool = False
+    """Print one JSON document instead of text."""
+
+    def run(self) -> dict[str, Any]:
+        """Filter, write the folder, and say what was found."""
+        from pubc.pu.runfolder import RunFolder
+
+        if self.resume is not None:
+            if self.data is not None or self.out is not None:
+                raise UsageError("--resume RUN stands alone: data and settings are read from RUN.")
+            folder = RunFolder(self.resume)
+            document = folder.read()
+            if folder.finished:
+                if not self.json:
+                    say(f"{self.resume} is finished already: {document['status']}.")
+                return document
+            return restore(self, document)._work(folder, document)
+        if self.data is None or (self.out is None and not self.dry_run):
+            raise UsageError("Say what to filter and where to put the results: DATA --out RUN.")
+        return self._work(RunFolder(self.out or Path()), None)
+
+    def _work(self, folder: RunFolder, before: dict[str, Any] | None) -> dict[str, Any]:
+        from pubc.pu.find import prepare
+
+        assert self.data is not None
+        started = time.time()
+        recipe = self._recipe()
+        mixed = formats.read(self.data, self.reading)
+        seeds = choose_seeds(self, mixed)
+        ready = prepare(mixed, seeds.trajectories)
+        truth = truth_mask(mixed, self.truth)
+        document = begin_document(self, mixed, ready, seeds, recipe)
+        if self.dry_run:
+            return self._plan(document, ready)
+        if before is None:
+            open_folder(folder.path, force=self.force)
+        folder.path.mkdir(parents=True, exist_ok=True)
+        with lock(folder.path), _resumable(folder.path):
+            clock = {"started": started, "read": time.time() - started}
+            if before is None:
+                folder.begin(document)
+            else:
+                _check_same(before, document)
+            return self._finish(folder, mixed, ready, recipe, document, clock, truth)
+
+    def _finish(
+        self,
+        folder: RunFolder,
+        mixed: TrajectorySet,
+        ready: Prepared,
+        recipe: Recipe,
+        document: dict[str, Any],
+        clock: dict[str, Any],
+        truth: NDArray[np.bool_] | None,
+    ) -> dict[str, Any]:
+        from pubc.pu.find import conclude
+        from pubc.pu.judge import Bench
+        from pubc.pu.runfolder import keep_list, score_table, write_table
+
+        assert self.data is not None
+        limit = 8 * recipe.loop.max_rounds
+        with progress("filter", limit, quiet=self.json) as show:
+            done = iter(range(1, 1 << 30))
+            bench = Bench(
+                workers=self.workers,
+                device=self.device,
+                shelf=folder.shelf,
+                tell=lambda word: show(next(done), word),
+            )
+            rounds = self._rounds(folder, ready, recipe, bench, clock)
+        began = time.time()
+        result = conclude(ready, rounds)
+        kept = write_kept(folder.path, self.data, mixed, result.mask, self)
+        write_json(folder.path / "keep.json", keep_list(mixed, result.mask), overwrite=True)
+        write_table(folder.path / "scores.csv", score_table(mixed, result), True)
+        if self.per_step:
+            last = len(rounds)
+            folder.write_steps(
+                recipe.judge.steps(folder.shelf, last, ready.mixed, bench), mixed.steps
+            )
+        unsure = most_unsure(result)
+        some = ready.mixed[unsure]
+        values = recipe.judge.steps(folder.shelf, len(rounds), some, bench)
+        folder.write_borderline(some, unsure, values)
+        clock["write"] = time.time() - began
+        final = finish_document(document, mixed, result, kept, clock, truth)
+        folder.finish(final)
+        if not self.json:
+            _show(final, result, folder.path)
+            for line in next_commands(self.data, mixed, result.mask, self.reading):
+                say(line)
+        self._judge(final)
+        return final
+
+    def _rounds(
+        self,
+        folder: RunFolder,
+        ready: Prepared,
+        recipe: Recipe,
+        bench: Any,
+        clock: dict[str, Any],
+    ) -> list[Round]:
+        from pubc.pu.filter import filter_rounds
+        from pubc.pu.streams import Key
+
+        known = folder.rounds(len(ready.mixed))
+        rounds: list[Round] = []
+        clock["rounds"] = [None] * len(known)
+        began = time.time()
+        for current in filter_rounds(
+            ready.mixed,
+            ready.seed_positives,
+            judge=recipe.judge,
+            threshold=recipe.threshold,
+            loop=recipe.loop,
+            key=Key(self.random_seed),
+            bench=bench,
+            facts=ready.facts,
+            done=known,
+        ):
+            if current.number > len(known):
+                folder.save_round(current)
+                clock["rounds"].append(time.time() - began)
+            began = time.time()
+            rounds.append(current)
+            if not self.json:
+                say(_line(current))
+        return rounds
+
+    def _recipe(self) -> Recipe:
+        from pubc.pu.recipes import get_recipe, with_settings
+
+        settings = {
+            "ensemble.classifiers": self.classifiers,
+            "order": self.order,
+            "loop.max_rounds": self.max_rounds,
+        }
+        given = {name: value for name, value in settings.items() if value is not None}
+        return with_settings(get_recipe(self.recipe), given)
+
+    def _plan(self, document: dict[str, Any], ready: Prepared) -> dict[str, Any]:
+        if not self.json:
+            data, seed = document["data"], document["seed"]
+            facts(
+                [
+                    ("data", f"{data['path']} ({data['format']})"),
+                    ("mixed", str(ready.mixed)),
+                    ("seeds", f"{ready.seed_positives} by {seed['how']}: {_some(seed['ids'])}"),
+                    ("recipe", document["recipe"]["name"]),
+                    ("written", "nothing (--dry-run)"),
+                ]
+            )
+            for problem in ready.problems:
+                warn(problem.message)
+        return {**document, "status": "planned"}
+
+    def _judge(self, document: dict[str, Any]) -> None:
+        status = document["status"]
+        if self.require_valley and status == "no_valley":
+            raise UnsoundResult(f"No threshold separates the expert: {document['advice'][0]}")
+        if self.require_sound and not document["sound"]:
+            raise UnsoundResult(f"The selection is not sound (status {status}); see run.json.")
+
+
+COMMAND = Filter
+
+
+@contextmanager
+def _resumable(path: Path) -> Iterator[None]:
+    """Ctrl-C and polite kills end with the command that goes on."""
+    try:
+        yield
+    except (KeyboardInterrupt, InterruptedRun):
+        raise InterruptedRun(
+            f"Interrupted. What was done is kept; go on with: pubc filter --resume {path}"
+        ) from None
+
+
+def _check_same(before: dict[str, Any], now: dict[str, Any]) -> None:
+    same = [
+        ("the data", before["data"]["fingerprint"], now["data"]["fingerprint"]),
+        ("the seeds", before["seed"]["ids"], now["seed"]["ids"]),
+    ]
+    for what, old, new in same:
+        if old != new:
+            raise UsageError(
+                f"{what} changed since the run began, so it cannot go on. Start it anew: "
+                "pubc filter DATA --out RUN --force"
+            )
+    machine = ("torch", "numpy")
+    changed = [name for name in machine if before.get(name) != now.get(name)]
+    if changed:
+        warn(
+            f"the versions of {', '.join(changed)} changed since the run began; the result may "
+            "differ in the last digits from an uninterrupted run."
+        )
+
+
+def _line(current: Round) -> str:
+    threshold = current.cut.threshold
+    cut = "none" if threshold is None else f"{threshold:.3f}"
+    end = "" if current.status is None else f"   {current.status}"
+    return (
+        f"round {current.number:>2}   threshold {cut:>7}   kept {int(current.selected.sum()):>6,}"
+        f"   changed {current.changed:>6.1%}{end}"
+    )
+
+
+def _show(document: dict[str, Any], result: Result, path: Path) -> None:
+    quality = result.quality
+    total = len(result.mask)
+    rows = [
+        ("confidence", histogram(result.confidence)),
+        (
+            "kept",
+            f"{document['kept']:,} of {total:,} trajectories, {document['kept_steps']:,} steps",
+        ),
+        ("borderline", f"{int(quality.borderline.sum()):,}"),
+        ("status", document["status"]),
+    ]
+    if quality.seed_rank is not None:
+        above = f"above {quality.seed_rank:.0%} of the others"
+        rows.append(("held-out seeds", f"{quality.held_out_seeds} rank {above} (median)"))
+    if quality.expected_wrong is not None:
+        rows.append(("expected wrong", f"{quality.expected_wrong:.1%} of the labels"))
+    if document["truth_report"] is not None:
+        report = document["truth_report"]
+        rows.append(("accuracy", f"{report['accuracy']:.1%} (against source {report['expert']!r})"))
+        rows.append(("AUC", "unknown" if report["auc"] is None else f"{report['auc']:.4f}"))
+    rows.append(("results", str(path)))
+    say()
+    facts(rows)
+    for problem in result.problems:
+        warn(problem.message)
+    for sentence in result.advice:
+        warn(sentence)
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")

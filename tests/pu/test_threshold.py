@@ -1,0 +1,50 @@
+"""Cuts as pure functions of numbers."""
+
+import numpy as np
+import pytest
+
+from pubc.pu.threshold import find_valley, fixed
+
+
+def humps(low: float, high: float, count: int = 300) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    return np.append(rng.normal(low, 0.05, count), rng.normal(high, 0.05, count))
+
+
+def test_the_paper_takes_the_rightmost_dip():
+    values = humps(0.2, 0.9)
+    cut = find_valley(values)
+    assert cut.threshold is not None
+    inner = cut.curve[1:-1]
+    dips = cut.centres[1:-1][(cut.curve[:-2] > inner) & (inner <= cut.curve[2:])]
+    assert cut.threshold == dips.max()
+    assert cut.counts.sum() == values.size
+
+
+def test_a_stiff_polynomial_finds_the_valley_between_two_humps():
+    assert 0.35 < find_valley(humps(0.2, 0.8), degree=4).threshold < 0.65
+
+
+@pytest.mark.parametrize("value", [0.0, 0.7, 1.0, -3.0, 1e-300])
+@pytest.mark.parametrize("count", [1, 2, 50, 500])
+def test_equal_confidences_have_no_valley(value: float, count: int):
+    cut = find_valley(np.full(count, value))
+    assert cut.threshold is None
+    assert cut.status == "no_valley"
+    assert "equal" in cut.reason
+
+
+@pytest.mark.parametrize("count", [2, 3, 10, 60])
+def test_fewer_trajectories_than_bins_do_not_crash(count: int):
+    cut = find_valley(np.linspace(0.1, 0.9, count))
+    assert cut.threshold is None or 0.1 < cut.threshold < 0.9
+
+
+def test_a_line_has_no_dip():
+    cut = find_valley(np.sort(np.random.default_rng(0).random(2000)) ** 0.5, degree=1)
+    assert cut.threshold is None
+    assert "single hump" in cut.reason
+
+
+def test_fixed_is_fixed():
+    assert fixed(0.5)(np.zeros(3), np.zeros(1)).threshold == 0.5
