@@ -54,9 +54,8 @@ FRIENDS = {
     "ray": {"engine/ray.py"},
     "minari": {"formats/minari.py"},
     "pyarrow": {"formats/parquet.py", "formats/minari_tables.py"},
-    "lmdb": {"formats/trifinger.py"},
     "zarr": {"formats/zarrs.py"},
-    "tfrecord": {"formats/rlds.py"},
+    "crc32c": {"formats/tfrecords.py"},
     "trifinger_rl_datasets": {"environments/trifinger.py"},
     "onnxruntime": {"policies/export.py"},
 }
