@@ -72,6 +72,10 @@ def read(path: Path, options: ReadOptions, findings: Findings) -> TrajectorySet:
         images = spaces.image_keys(spaces.parse(dataset.metadata.get("observation_space")))
         raw, parts = gather(dataset.source, dataset.episodes, LAYOUT, images, options, findings)
     _check_totals(dataset, raw, options, findings)
+    if options.action_key is None:
+        raw.action_bounds = spaces.bounds(
+            spaces.parse(dataset.metadata.get("action_space")), raw.actions
+        )
     raw.ids = _ids(dataset)
     raw.sources = _sources(dataset, options, findings)
     facts: dict[str, Any] = {k: v for k, v in dataset.metadata.items() if k != "pubc"}

@@ -15,7 +15,7 @@ import numpy as np
 from pubc.formats.parts import is_image
 from pubc.trajectory import Array
 
-__all__ = ["box", "describes", "image_keys", "is_discrete", "nested", "parse"]
+__all__ = ["bounds", "box", "describes", "image_keys", "is_discrete", "nested", "parse"]
 
 
 def parse(text: Any) -> dict[str, Any]:
@@ -42,6 +42,18 @@ def image_keys(space: Mapping[str, Any], prefix: str = "") -> set[str]:
     if isinstance(shape, list) and all(isinstance(axis, int) for axis in shape):
         return {prefix} if is_image(tuple(shape)) and space.get("dtype") == "uint8" else found
     return found
+
+
+def bounds(space: Mapping[str, Any], column: Array) -> tuple[Array, Array] | None:
+    """Lowest and highest value of a box that fits the rows of a column, where it has them."""
+    if space.get("type") != "Box" or column.ndim != 2:
+        return None
+    try:
+        low, high = (np.asarray(space.get(key), dtype=np.float64) for key in ("low", "high"))
+        ends = [np.broadcast_to(end.reshape(-1), column.shape[1:]) for end in (low, high)]
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return None if np.isnan(ends).any() else (ends[0], ends[1])
 
 
 def is_discrete(space: Mapping[str, Any]) -> bool:

@@ -36,6 +36,8 @@ EXTRA = None
 SLOW = True
 KEEP = "pubc_keep"
 """Name of the mask that holds a selection."""
+BOUNDS = (np.array(-1.0), np.array(1.0))
+"""robomimic takes actions to be normalised; its own tools stop at others."""
 LAYOUT = Layout(
     observations="obs",
     terminals="dones",
@@ -51,6 +53,8 @@ def read(path: Path, options: ReadOptions, findings: Findings) -> TrajectorySet:
         demos = [f"demo_{episode.number}" for episode in episodes]
         raw, parts = gather(file, episodes, LAYOUT, set(), options, findings)
         assert raw.lengths is not None
+        if options.action_key is None:
+            raw.action_bounds = BOUNDS
         _check_counts(file, demos, raw, options, findings)
         side = _side(file, raw, findings)
         masks = read_masks(file)
