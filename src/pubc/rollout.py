@@ -104,10 +104,9 @@ def play(
     step, reward, terminal, timeout = 0, 0.0, False, False
     while not (terminal or timeout or step == limit):
         action = actor(observations[step], reward)
-        try:
-            np.minimum(np.maximum(action, low, out=actions[step]), high, out=actions[step])
-        except ValueError:
-            raise _bad_action(environment, source, np.shape(action)) from None
+        if action.shape != low.shape:
+            raise _bad_action(environment, source, action.shape)
+        np.minimum(np.maximum(action, low, out=actions[step]), high, out=actions[step])
         observations[step + 1], reward, terminal, timeout = environment.step(actions[step])
         rewards[step] = reward
         step += 1

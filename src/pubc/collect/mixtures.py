@@ -105,16 +105,16 @@ def collecting(
     # A resumed run was allowed to write its targets when it began.
     overwrite = overwrite or resuming
     ledgers: list[Ledger] = []
-    try:
-        with lock(work):
+    written = None
+    with lock(work):
+        try:
             for progress in _play(request, work, processes, ledgers):
                 yield progress
             written = _write(request, out, work, ledgers, overwrite=overwrite)
-    finally:
-        # A refusal before the first trajectory leaves nothing worth keeping.
-        if not any(work.glob("*.safetensors")):
-            shutil.rmtree(work, ignore_errors=True)
-    shutil.rmtree(work, ignore_errors=True)
+        finally:
+            # A refusal before the first trajectory leaves nothing worth keeping.
+            if written is not None or not any(work.glob("*.safetensors")):
+                shutil.rmtree(work, ignore_errors=True)
     yield Progress(progress.steps, progress.resumed, 1.0, written)
 
 

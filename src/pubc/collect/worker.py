@@ -2,8 +2,8 @@
 
 Run as `python -m pubc.collect.worker` by `pubc.collect.crew`. Lines of JSON come in on
 standard input and go out on standard output: first what to play with, then a task at a
-time. The end of the input is the end of the work, so no worker outlives its parent by more
-than a task.
+time. The end of the input is the end of the work, and a worker whose parent was killed
+writes nothing more and ends with its trajectory.
 """
 
 from __future__ import annotations
@@ -25,9 +25,14 @@ from pubc.rollout import Environment, Policy, play
 __all__ = ["main"]
 
 
+class _Orphaned(Exception):
+    """The parent is gone: its folder may belong to another run by now."""
+
+
 def main() -> int:
     """Serve tasks until the input ends."""
     answers = _own_output()
+    parent = os.getppid()
     try:
         setup = json.loads(sys.stdin.readline())
         environment = environments.make(setup["environment"])
@@ -36,12 +41,13 @@ def main() -> int:
         _say(answers, {"ready": {name: getattr(environment, name) for name in sizes}})
         for line in sys.stdin:
             task = json.loads(line)
-            _say(answers, _play(task, environment, policies, setup["random_seed"]))
+            played = _play(task, environment, policies, setup["random_seed"], parent)
+            _say(answers, played)
     except PubcError as error:
         facts = {"kind": type(error).__name__, "exit_code": error.exit_code, "message": str(error)}
         _say(answers, {"error": facts | {"code": getattr(error, "code", None)}})
         return error.exit_code
-    except (BrokenPipeError, KeyboardInterrupt):
+    except (BrokenPipeError, KeyboardInterrupt, _Orphaned):
         return 5
     return 0
 
@@ -51,19 +57,23 @@ def _play(
     environment: Environment,
     policies: dict[str, Policy],
     random_seed: int,
+    parent: int,
 ) -> dict[str, Any]:
     source, first = task["source"], task["first"]
-    played = [
-        play(
-            environment,
-            policies[source],
-            random_seed=random_seed,
-            source=source,
-            index=index,
-            most=task["most"],
+    played = []
+    for index in range(first, first + task["count"]):
+        played.append(
+            play(
+                environment,
+                policies[source],
+                random_seed=random_seed,
+                source=source,
+                index=index,
+                most=task["most"],
+            )
         )
-        for index in range(first, first + task["count"])
-    ]
+        if os.getppid() != parent:
+            raise _Orphaned
     if task["path"] is not None:
         write_part(Path(task["path"]), played)
     return {

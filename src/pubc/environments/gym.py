@@ -64,7 +64,7 @@ def make_wrapped(name: str) -> Any:
         UsageError: It is not one of Gymnasium's.
     """
     found = spec(name)
-    if found.maker != "gym":
+    if found.maker == "trifinger":
         raise UsageError(f"{name} is not a Gymnasium environment, so it is not for training.")
     return _make(name, found.id, found.arguments)
 
