@@ -10,13 +10,20 @@ import tyro
 
 from pubc import formats
 from pubc.cli.console import say
+from pubc.formats.provenance import provenance
+from pubc.formats.trusted_pickle import read_trusted
+from pubc.storage import seal_file
 
 __all__ = ["COMMAND", "Convert"]
 
 
 @dataclass(frozen=True)
 class Convert:
-    """Write a dataset in another format. The source is never modified."""
+    """Write a dataset in another format. The source is never modified.
+
+    A single file gets NAME.manifest.json beside it, with its SHA-256, its source and how
+    that was read; `pubc verify NAME` checks it. A folder holds its manifest.
+    """
 
     source: Annotated[Path, tyro.conf.Positional]
     """Dataset to read."""
@@ -28,13 +35,22 @@ class Convert:
     """Replace the target if it exists."""
     reading: formats.ReadOptions = formats.FROM_COMMAND_LINE
     """How to read the source."""
+    i_trust_this_pickle: bool = False
+    """The source is a pickled .npy dictionary, as the paper authors publish them. Opening a
+    pickle runs the code in it: say this only of a file whose origin you trust."""
     json: bool = False
     """Print one JSON document instead of text."""
 
     def run(self) -> dict[str, Any]:
         """Read, write, and say what went where."""
-        trajectories = formats.read(self.source, self.reading)
+        if self.i_trust_this_pickle:
+            trajectories = read_trusted(self.source, self.reading)
+        else:
+            trajectories = formats.read(self.source, self.reading)
         formats.save(self.target, trajectories, format=self.to, overwrite=self.force)
+        if self.target.is_file():
+            about = provenance(self.source, self.reading)
+            seal_file(self.target, kind="dataset", about=about)
         if not self.json:
             say(f"{trajectories} -> {self.target}")
         return {
