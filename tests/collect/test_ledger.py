@@ -1,0 +1,121 @@
+"""What is played and what counts: decided by index alone, whoever finishes first."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pubc.collect.crew import Answer
+from pubc.collect.ledger import Ledger, Quota
+from pubc.collect.parts import part_path, read_index, read_trajectory, write_part
+from pubc.trajectory import Columns, Trajectory
+
+
+def ledger(tmp_path: Path, quota: Quota, per_part=1, time_limit=10) -> Ledger:
+    return Ledger("E+", 0, quota, per_part, time_limit, tmp_path)
+
+
+def answer(task, lengths):
+    return Answer("E+", task.first, tuple(lengths), (False,) * len(lengths), (0.0,) * len(lengths))
+
+
+def trajectory(length: int, value: float = 0, terminal=False) -> Trajectory:
+    observations = value + np.arange(length + 1, dtype=np.float32)[:, None]
+    flags = np.zeros(length, dtype=np.bool_)
+    ends = flags.copy()
+    ends[-1] = True
+    steps = Columns(
+        observations[:-1],
+        observations[:-1] * 10,
+        observations[:-1, 0] * 100,
+        ends if terminal else flags,
+        flags if terminal else ends,
+    )
+    return Trajectory("x", steps, observations[-1], "E+")
+
+
+def test_a_quota_of_trajectories_is_played_exactly(tmp_path: Path):
+    book = ledger(tmp_path, Quota(None, 5), per_part=2)
+    tasks = [book.next_task() for _ in range(4)]
+    assert [(t.first, t.count) for t in tasks[:3]] == [(0, 2), (2, 2), (4, 1)]
+    assert tasks[3] is None
+
+
+def test_a_quota_of_steps_is_cut_by_index_not_by_who_came_first(tmp_path: Path):
+    book = ledger(tmp_path, Quota(12, None))
+    first, second = book.next_task(), book.next_task()
+    assert book.next_task() is None
+    book.record(answer(second, [10]))
+    assert book.next_task() is None
+    book.record(answer(first, [7]))
+    assert [kept.length for kept in book.kept()] == [7, 5]
+    assert book.next_task() is None
+
+
+def test_short_trajectories_are_followed_by_more(tmp_path: Path):
+    book = ledger(tmp_path, Quota(12, None))
+    played = 0
+    while (task := book.next_task()) is not None:
+        book.record(answer(task, [3]))
+        played += 1
+    assert played == 4
+    assert [kept.length for kept in book.kept()] == [3, 3, 3, 3]
+
+
+def test_a_cut_trajectory_no_longer_ends_as_terminal(tmp_path: Path):
+    book = ledger(tmp_path, Quota(5, None))
+    book.record(Answer("E+", 0, (3,), (True,), (0.0,)))
+    book.record(Answer("E+", 1, (3,), (True,), (0.0,)))
+    assert [(kept.length, kept.terminal) for kept in book.kept()] == [(3, True), (2, False)]
+
+
+def test_a_gap_left_by_an_earlier_run_is_filled(tmp_path: Path):
+    for first in (0, 2):
+        write_part(part_path(tmp_path, 0, "E+", first), [trajectory(10)])
+    book = ledger(tmp_path, Quota(20, None))
+    book.resume()
+    assert book.next_task().first == 1
+
+
+def test_a_damaged_part_is_played_again(tmp_path: Path):
+    path = part_path(tmp_path, 0, "E+", 0)
+    write_part(path, [trajectory(10)])
+    path.write_bytes(path.read_bytes()[:-3])
+    book = ledger(tmp_path, Quota(None, 1))
+    book.resume()
+    assert book.next_task().first == 0
+
+
+def test_parts_give_back_what_was_written(tmp_path: Path):
+    path = part_path(tmp_path, 0, "E+", 0)
+    write_part(path, [trajectory(3, 100), trajectory(5, 200, terminal=True)])
+    index = read_index(path)
+    assert (index.lengths, index.terminals) == ((3, 5), (False, True))
+    second = read_trajectory(index, 1, most=99, source="E+")
+    assert second.steps.observations[:, 0].tolist() == [200, 201, 202, 203, 204]
+    assert second.steps.actions[0, 0] == 2000
+    assert second.steps.rewards[0] == 20000
+    assert second.final_observation.tolist() == [205]
+    assert second.steps.terminals.tolist() == [False] * 4 + [True]
+
+
+def test_a_cut_of_a_part_ends_with_the_next_observation_as_a_timeout(tmp_path: Path):
+    path = part_path(tmp_path, 0, "E+", 0)
+    write_part(path, [trajectory(5, 200, terminal=True)])
+    cut = read_trajectory(read_index(path), 0, most=2, source="E+")
+    assert cut.final_observation.tolist() == [202]
+    assert (cut.steps.terminals.any(), cut.steps.timeouts.tolist()) == (False, [False, True])
+
+
+@pytest.mark.parametrize(
+    ("quota", "slow", "expected"),
+    [
+        (Quota(500_000, None), False, 10),
+        (Quota(2000, None), False, 1),
+        (Quota(None, 100), False, 10),
+        (Quota(None, 24), False, 3),
+        (Quota(None, 100), True, 1),
+    ],
+)
+def test_parts_are_small_enough_for_all_to_help(quota: Quota, slow: bool, expected: int):
+    assert quota.per_part(1000, slow=slow) == expected
