@@ -1,0 +1,101 @@
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pubc.errors import DataError, UsageError
+from pubc.formats import parquet
+
+
+def refusal(path) -> DataError:
+    with pytest.raises(DataError) as caught:
+        parquet.read_table(path)
+    assert str(path) in str(caught.value)
+    return caught.value
+
+
+def test_a_run_of_numbers_that_unpacks_to_gigabytes_is_refused(tmp_path):
+    path = tmp_path / "bomb.parquet"
+    block = pa.table({"x": np.zeros(4_000_000, dtype=np.int64)})
+    with pq.ParquetWriter(path, block.schema, compression="zstd") as writer:
+        for _ in range(20):
+            writer.write_table(block)
+    assert path.stat().st_size < 500_000
+    assert refusal(path).code == "bomb"
+
+
+def test_a_delta_encoded_run_is_refused(tmp_path):
+    path = tmp_path / "bomb.parquet"
+    block = pa.table({"x": np.arange(20_000_000, dtype=np.int64)})
+    pq.write_table(
+        block, path, use_dictionary=False, column_encoding={"x": "DELTA_BINARY_PACKED"},
+        compression="zstd",
+    )  # fmt: skip
+    assert path.stat().st_size < 150_000
+    assert refusal(path).code == "bomb"
+
+
+def test_long_lists_count_by_their_elements(tmp_path):
+    path = tmp_path / "bomb.parquet"
+    lists = pa.ListArray.from_arrays([0, 30_000_000], np.zeros(30_000_000, dtype=np.float32))
+    pq.write_table(pa.table({"x": lists}), path, compression="zstd")
+    assert path.stat().st_size < 100_000
+    assert refusal(path).code == "bomb"
+
+
+def test_a_constant_column_of_ordinary_size_is_no_bomb(tmp_path):
+    path = tmp_path / "fine.parquet"
+    pq.write_table(pa.table({"x": np.zeros(1_000_000, dtype=np.int64)}), path)
+    assert path.stat().st_size < 10_000
+    assert parquet.read_table(path).num_rows == 1_000_000
+
+
+def test_a_python_extension_type_is_refused(tmp_path):
+    path = tmp_path / "x.parquet"
+    storage = pa.field("x", pa.int64(), metadata={
+        "ARROW:extension:name": "arrow.py_extension_type",
+        "ARROW:extension:metadata": "cposix\nsystem\n(S'true'\ntR.",
+    })  # fmt: skip
+    pq.write_table(pa.table({"x": [1, 2]}, schema=pa.schema([storage])), path)
+    assert refusal(path).code == "pickle"
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i1", "u2", "i4", "u8", "?", ">f4"])
+@pytest.mark.parametrize("shape", [(), (3,), (2, 2), (2, 1, 3)])
+def test_arrays_come_back_as_they_went(tmp_path, dtype, shape):
+    rng = np.random.Generator(np.random.Philox(2))
+    values = rng.integers(0, 2, (7, *shape)).astype(dtype)
+    path = tmp_path / "x.parquet"
+    parquet.write_tables(path, [parquet.make_table({"x": values})])
+    back = parquet.to_numpy(path, parquet.read_table(path), "x")
+    assert back.shape == values.shape
+    assert back.dtype == values.dtype.newbyteorder("=")
+    assert back.tolist() == values.tolist()
+
+
+def test_every_kind_of_nan_survives(tmp_path):
+    values = np.array([0x7FC00000, 0x7FC00001, 0xFFC0BEEF, 0x80000000], dtype="u4").view("f4")
+    path = tmp_path / "x.parquet"
+    parquet.write_tables(path, [parquet.make_table({"x": values})])
+    back = parquet.to_numpy(path, parquet.read_table(path), "x")
+    assert back.tobytes() == values.tobytes()
+
+
+def test_a_flipped_bit_in_what_pubc_wrote_is_found(tmp_path):
+    path = tmp_path / "x.parquet"
+    values = np.random.Generator(np.random.Philox(2)).normal(size=500)
+    parquet.write_tables(path, [parquet.make_table({"x": values})])
+    data = bytearray(path.read_bytes())
+    data[len(data) // 3] ^= 4
+    path.write_bytes(data)
+    assert refusal(path).code == "truncated"
+
+
+def test_numbers_that_parquet_cannot_hold_are_a_usage_error():
+    with pytest.raises(UsageError, match="complex128"):
+        parquet.make_table({"x": np.zeros(3, dtype=complex)})
+
+
+def test_text_is_not_taken_for_numbers(tmp_path):
+    with pytest.raises(DataError, match="expected numbers"):
+        parquet.to_numpy(tmp_path, pa.table({"x": ["a"]}), "x")
