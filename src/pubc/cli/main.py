@@ -31,10 +31,13 @@ from pubc.errors import (
 __all__ = ["COMMANDS", "main"]
 
 COMMANDS: dict[str, str] = {
+    "demo": "find an expert in data that came with pubc, end to end",
     "inspect": "say what a dataset holds and every problem found in it",
     "filter": "keep the trajectories that look like the target expert's",
     "score": "apply a trained filter to other data",
     "convert": "write a dataset in another format",
+    "train": "learn a policy from a dataset, or from what a filter kept",
+    "evaluate": "let a policy act, and count what it earns",
     "collect": "make a labelled mixture: policies act, trajectories are recorded",
     "zoo": "list the trained policies that ship with pubc, and measure them",
     "experts": "train experts and weak policies of your own",

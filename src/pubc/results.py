@@ -1,0 +1,75 @@
+"""Records: one JSON line for each number that was computed, keyed by what was asked for.
+
+A record is identified by the hash of its cell, so a finished cell is never computed twice and
+two random seeds never collide.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pubc.errors import DataError
+from pubc.storage import append_line
+
+__all__ = ["Record", "append", "key_of", "read"]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What was asked for, and what came out."""
+
+    cell: Mapping[str, Any]
+    """Everything that fixes the result, JSON values only."""
+    values: Mapping[str, Any]
+    """The result, JSON values only."""
+
+    @property
+    def key(self) -> str:
+        """Hash of the cell."""
+        return key_of(self.cell)
+
+    def document(self) -> dict[str, Any]:
+        """The record as one JSON object."""
+        return {"key": self.key, "cell": dict(self.cell), **self.values}
+
+
+def key_of(cell: Mapping[str, Any]) -> str:
+    """A short hash of a cell; the order of its entries does not matter."""
+    words = json.dumps(cell, sort_keys=True, allow_nan=False)
+    return hashlib.sha256(words.encode()).hexdigest()[:16]
+
+
+def append(path: Path, record: Record) -> None:
+    """Add a record to a file of JSON lines."""
+    append_line(path, record.document())
+
+
+def read(path: Path) -> list[Record]:
+    """Every record of a file; a last line that was torn by a kill is passed over.
+
+    Raises:
+        DataError: A line is not a record.
+    """
+    if not path.exists():
+        return []
+    lines = path.read_bytes().split(b"\n")
+    records = []
+    for number, line in enumerate(lines[:-1], start=1):
+        try:
+            document = json.loads(line)
+            cell = document.pop("cell")
+            if document.pop("key") != key_of(cell):
+                raise ValueError("the key is not the hash of the cell")
+        except (ValueError, KeyError, AttributeError, TypeError) as error:
+            raise DataError(
+                f"{path}: line {number} is not a record of pubc ({error}).",
+                code="bad_record",
+                index=number,
+            ) from None
+        records.append(Record(cell, document))
+    return records
