@@ -70,7 +70,7 @@ class Filter:
     says which policy acted."""
     seed_count: int = 2
     """How many to draw with --seed-source."""
-    recipe: str = "auto"
+    recipe: str = "paper"
     """`auto`, or `paper` for the published method to the letter."""
     classifiers: int | None = None
     """Recipe paper: size of the ensemble, odd; more make the vote steadier."""
