@@ -278,7 +278,7 @@ def test_a_video_set_gets_a_keep_list_and_the_commands_that_use_it(tmp_path):
     )
     assert edit.startswith(f"lerobot-edit-dataset --repo_id 'my set' --root '{root}' ")
     assert edit.endswith('--operation.type delete_episodes --operation.episode_indices "[1, 3]"')
-    assert "--new_repo_id" in edit
+    assert f"--new_repo_id '{root}_kept'" in edit
 
 
 def test_old_videos_are_copied_one_by_one(tmp_path):

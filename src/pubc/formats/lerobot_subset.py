@@ -153,11 +153,13 @@ def keep_command(root: Path, kept: Sequence[int]) -> str:
     drop = sorted(set(range(total)) - set(keep))
     name = shlex.quote(root.resolve().name)
     place = shlex.quote(str(root.resolve()))
+    # A whole path, for lerobot puts a bare name into the folder of the source.
+    beside = shlex.quote(f"{root.resolve()}_kept")
     train = (
         f'lerobot-train --dataset.repo_id={name} --dataset.root={place} --dataset.episodes="{keep}"'
     )
     edit = (
-        f"lerobot-edit-dataset --repo_id {name} --root {place} --new_repo_id {name}_kept "
+        f"lerobot-edit-dataset --repo_id {name} --root {place} --new_repo_id {beside} "
         f'--operation.type delete_episodes --operation.episode_indices "{drop}"'
     )
     return f"{train}\n{edit}" if drop else train
