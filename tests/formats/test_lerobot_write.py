@@ -301,3 +301,9 @@ def test_without_pyarrow_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(MissingExtraError, match=r"pubc\[lerobot\]"):
         lerobot.read(MADE, OPTIONS, Findings(MADE))
+
+
+def test_ids_lead_back_to_the_numbers_of_episodes(written, tmp_path):
+    assert lerobot.numbers_of(written, ["b/c", "0"]) == [1, 2]
+    foreign = write_v3(tmp_path / "foreign", [(0, 0, [0, 1, 2])], [4, 6, 5])
+    assert lerobot.numbers_of(foreign, ["2", "0"]) == [2, 0]

@@ -301,9 +301,9 @@ def next_commands(
     name = reading.format or detect(source)
     if name != "lerobot" or not mask.any():
         return []
-    from pubc.formats.lerobot import keep_command
+    from pubc.formats.lerobot import keep_command, numbers_of
 
-    return ["", "next", keep_command(source, [int(i) for i in mixed.ids[mask]])]
+    return ["", "next", keep_command(source, numbers_of(source, mixed.ids[mask].tolist()))]
 
 
 def _truth_report(expert: str, result: Result, truth: Mask) -> dict[str, Any]:

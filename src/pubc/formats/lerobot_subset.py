@@ -31,7 +31,7 @@ from pubc.formats.lerobot_write import CHUNK, KIND, Writer
 from pubc.formats.parquet import join, pick, read_table, to_numpy
 from pubc.storage import atomic_folder, write_json
 
-__all__ = ["keep_command", "subset_of"]
+__all__ = ["keep_command", "numbers_of", "subset_of"]
 
 
 def subset_of(info: Info, target: Path, numbers: Sequence[int], *, overwrite: bool) -> None:
@@ -138,6 +138,21 @@ def _copy_videos(info: Info, folder: Path, numbers: Sequence[int]) -> None:
             target = inside(folder, folder / fill(template, here))
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
+
+
+def numbers_of(root: Path, ids: Sequence[str]) -> list[int]:
+    """The `episode_index` behind each id; they differ in sets that pubc wrote."""
+    info = read_info(root, Findings(root))
+    notes = read_notes(info)
+    listed = read_episodes(info, Findings(root))
+    known = {}
+    if notes is not None and listed is not None:
+        order = np.argsort(listed.numbers)
+        lengths = to_numpy(notes.path, notes.table, "length")
+        if np.array_equal(lengths, listed.lengths[order]):
+            names = notes.table.column("id").to_pylist()
+            known = dict(zip(names, listed.numbers[order].tolist(), strict=True))
+    return [int(known.get(str(name), name)) for name in ids]
 
 
 def keep_command(root: Path, kept: Sequence[int]) -> str:
