@@ -38,9 +38,12 @@ COMMANDS: dict[str, str] = {
     "convert": "write a dataset in another format",
     "train": "learn a policy from a dataset, or from what a filter kept",
     "evaluate": "let a policy act, and count what it earns",
+    "compare": "evaluate policies from the same starts and say which differ",
+    "export": "write a policy as one ONNX or TorchScript file for a robot",
     "collect": "make a labelled mixture: policies act, trajectories are recorded",
     "zoo": "list the trained policies that ship with pubc, and measure them",
     "experts": "train experts and weak policies of your own",
+    "report": "draw runs and policies as one page, and figures for papers",
     "verify": "check files against their manifest",
     "formats": "list the dataset formats",
 }

@@ -1,0 +1,151 @@
+"""One self-contained HTML page: our own text, style and script, and the data as data.
+
+Everything from data is escaped where it enters: by the template, or inside a block of JSON
+that nothing executes. The content-security policy allows this one script and this one style
+by their hashes and nothing else, so that even a hole in the escaping would run nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from pubc import __version__
+from pubc.report import summary, words
+from pubc.report.compare import comparison_payload
+from pubc.report.payload import run_payload, to_json
+from pubc.report.run import Run
+
+__all__ = ["render"]
+
+_SCRIPTS = ("base.js", "charts.js", "table.js", "run.js", "main.js")
+
+
+def render(
+    run: Run | None,
+    compared: Sequence[Run] = (),
+    facts: Mapping[str, Any] | None = None,
+    policies: Mapping[str, Any] | None = None,
+) -> str:
+    """The page of one run, of a comparison, of policies, or of a run with policies.
+
+    Args:
+        run: The run, where there is just one.
+        compared: The runs, where there are several.
+        facts: Their comparison.
+        policies: What policies learned and earned.
+    """
+    loader = PackageLoader("pubc.report", "assets")
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    environment.filters |= {"told": summary.told, "exact": _exact, "ticks": _ticks}
+    style = _own(environment, "page.css")
+    script = "\n".join(_own(environment, name) for name in _SCRIPTS)
+    data: dict[str, Any] = {}
+    if run is not None:
+        data["run"] = run_payload(run)
+    if facts is not None:
+        data["comparison"] = comparison_payload(compared, dict(facts))
+    if policies is not None:
+        data["policies"] = policies
+    return environment.get_template("page.html").render(
+        policy=_policy(style, script),
+        style=Markup(style),
+        script=Markup(script),
+        data=Markup(to_json(data)),
+        version=__version__,
+        comparison=facts,
+        policies=policies,
+        title=_title(run, facts),
+        sections=_sections(run, facts, policies),
+        **(_about(run, data["run"]) if run is not None else {"run": None}),
+    )
+
+
+def _about(run: Run, drawn: Mapping[str, Any]) -> dict[str, Any]:
+    document = run.document
+    return {
+        "run": run,
+        "asked": words.asked(document),
+        "verdict": words.verdict(document),
+        "tiles": summary.tiles(run),
+        "advice": document.get("advice") or [],
+        "problems": [p for p in document.get("problems") or [] if p["outcome"] != "noticed"],
+        "groups": summary.groups(run),
+        "sparks": bool(drawn["sparks"]),
+        "sources": summary.sources(run),
+        "truth": None if run.truth is None else document["truth_report"],
+        "truth_tiles": summary.truth_tiles(run),
+        "confusions": summary.confusions(run),
+        "limits": words.limits(run),
+        "commands": words.next_commands(run),
+        "command": words.command(run),
+        "provenance": summary.provenance(run),
+    }
+
+
+def _sections(run: Run | None, facts: Any, policies: Any) -> list[tuple[str, str]]:
+    found = []
+    if run is not None:
+        found += [("cut", "The cut"), ("groups", "Kept and dropped"), ("borderline", "Borderline")]
+        if run.scores.sources is not None:
+            found.append(("sources", "Truth" if run.truth is not None else "Sources"))
+        found.append(("all", "All trajectories"))
+    if facts is not None:
+        found.append(("compare", "Side by side"))
+        if facts["same"]:
+            found.append(("disagreements", "Disagreements"))
+    if policies is not None:
+        found.append(("policies", "Policies"))
+    if run is not None:
+        found.append(("limits", "Limits"))
+        if run.document.get("kept_path"):
+            found.append(("next", "Next"))
+        found.append(("provenance", "Provenance"))
+    return found
+
+
+def _title(run: Run | None, facts: Mapping[str, Any] | None) -> str:
+    if run is not None:
+        kept, total = run.document["kept"], run.document["data"]["trajectories"]
+        return f"{run.name}: kept {kept:,} of {total:,} trajectories"
+    return " against ".join(facts["names"]) if facts is not None else "Policies"
+
+
+def _own(environment: Environment, name: str) -> str:
+    assert environment.loader is not None
+    return environment.loader.get_source(environment, name)[0].strip()
+
+
+def _policy(style: str, script: str) -> str:
+    return (
+        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
+
+
+def _exact(value: Any) -> str:
+    known = not isinstance(value, float) or math.isfinite(value)
+    return json.dumps(value if known else None, default=str)
+
+
+def _ticks(text: str) -> Markup:
+    """Words between backticks as code; everything else stays text."""
+    parts = [escape(part) for part in text.split("`")]
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if index % 2 else part
+        for index, part in enumerate(parts)
+    )
