@@ -11,6 +11,7 @@ import numpy as np
 from pubc import formats
 from pubc.formats import lerobot
 from pubc.trajectory import Columns, TrajectorySet
+from tests.formats.rlds_sets import episode, write_rlds
 from tests.formats.zarr_sets import (
     diffusion_arrays,
     trifinger_arrays,
@@ -129,11 +130,51 @@ def diffusion_zip(folder: Path) -> Path:
     return path
 
 
+def minari_parquet(folder: Path) -> Path:
+    """The Parquet layout as minari writes it: one folder per episode, padded by one row."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path, arrays, start = folder / "set-v0", flat(), 0
+    data = path / "data"
+    for number, length in enumerate(LENGTHS):
+        rows = slice(start, start + length)
+        place = data / str(number)
+        place.mkdir(parents=True)
+        observed = np.concatenate([arrays["observations"][rows], np.ones((1, 3), "f4")])
+        padded = {
+            "actions": arrays["actions"][rows],
+            "rewards": arrays["rewards"][rows],
+            "terminations": arrays["terminals"][rows],
+            "truncations": arrays["timeouts"][rows],
+        }
+        columns = {"observations": pa.array(list(observed))}
+        for name, values in padded.items():
+            values = np.concatenate([values, values[-1:]])
+            columns[name] = pa.array(list(values))
+        pq.write_table(pa.table(columns), place / "0.parquet", write_page_checksum=True)
+        about = {"id": number, "total_steps": length}
+        (place / "metadata.json").write_text(json.dumps(about))
+        start += length
+    about = {"total_episodes": 3, "total_steps": ROWS, "data_format": "parquet"}
+    (data / "metadata.json").write_text(json.dumps(about))
+    return path
+
+
+def rlds(folder: Path) -> Path:
+    shards = [
+        [episode(0, 5, terminal=True), episode(5, 4, terminal=True)],
+        [episode(9, 6, terminal=False)],
+    ]
+    return write_rlds(folder / "1.0.0", shards)
+
+
 SAMPLES: dict[str, Callable[[Path], Path]] = {
     "npz": npz,
     "store": saved("store", "set.store"),
     "d4rl": d4rl,
     "minari": saved("minari", "set-v0"),
+    "minari-parquet": minari_parquet,
     "robomimic": robomimic,
     "lerobot": lerobot_foreign,
     "lerobot-v2.1": lerobot_v21,
@@ -141,5 +182,6 @@ SAMPLES: dict[str, Callable[[Path], Path]] = {
     "diffusion": diffusion,
     "diffusion-zip": diffusion_zip,
     "d3rlpy": saved("d3rlpy", "set.h5"),
+    "rlds": rlds,
 }
 """How to make a valid dataset of each layout in a folder."""

@@ -58,7 +58,7 @@ COMMAND = Inspect
 
 _INTEGRITY = {"store": "sealed", "npz": "checksums"}
 _INTEGRITY_WORDS = {
-    "sealed": "sizes fit the manifest (`pubc verify` checks every byte)",
+    "sealed": "sizes and structure fit the manifest (`pubc verify` checks every byte)",
     "checksums": "the checksum of every array fits",
     "unverified": "unverified, the format carries no checksums",
 }

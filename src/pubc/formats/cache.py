@@ -27,7 +27,7 @@ from pubc.formats.options import ReadOptions
 from pubc.storage import read_manifest
 from pubc.trajectory import TrajectorySet
 
-__all__ = ["Opened", "cache_folder", "open_dataset"]
+__all__ = ["Opened", "cache_folder", "is_hdf5", "open_dataset"]
 
 OWN = ("store", "npz")
 """Formats whose readers use no parsing library: never isolated, never cached."""
@@ -62,13 +62,7 @@ def open_dataset(path: Path, options: ReadOptions) -> Opened:
         DataError: The file is not what its format promises.
         EnvironmentFailure: It may not be read, or memory does not suffice.
     """
-    try:
-        path.stat()
-        name = options.format or (None if _is_hdf5(path) else detect(path))
-    except (FileNotFoundError, NotADirectoryError):
-        raise UsageError(f"{path} does not exist.") from None
-    except OSError as error:
-        raise EnvironmentFailure(f"{path}: {error.strerror}.") from None
+    name = _name(path, options)
     if name is not None:
         formats.get(name)  # an unknown name is refused before anything is opened
     if name in OWN and options.isolate != "on":
@@ -86,6 +80,19 @@ def open_dataset(path: Path, options: ReadOptions) -> Opened:
         with contextlib.suppress(PubcError):
             store.write(copy, trajectories, overwrite=True, origin=name)
     return Opened(trajectories, name)
+
+
+def _name(path: Path, options: ReadOptions) -> str | None:
+    """The format, as far as it can be told without a parser."""
+    try:
+        path.stat()
+        return options.format or (None if is_hdf5(path) else detect(path))
+    except PubcError:
+        raise
+    except (FileNotFoundError, NotADirectoryError):
+        raise UsageError(f"{path} does not exist.") from None
+    except OSError as error:
+        raise EnvironmentFailure(f"{path}: {error.strerror}.") from None
 
 
 def _from_cache(copy: Path) -> Opened | None:
@@ -116,7 +123,8 @@ def _in_child(path: Path, options: ReadOptions, copy: Path | None) -> Opened:
     return Opened(trajectories, answer.format, isolated=True)
 
 
-def _is_hdf5(path: Path) -> bool:
+def is_hdf5(path: Path) -> bool:
+    """Whether a file starts like HDF5; only libhdf5 can tell which dataset it is."""
     if not path.is_file():
         return False
     with path.open("rb") as file:

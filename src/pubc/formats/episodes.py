@@ -189,11 +189,13 @@ def gather(
     paths, parts, named = _observation(gatherer, images, options)
     observations, final, has = _observations(gatherer, paths, parts, lengths)
     reward = options.reward_key or "rewards"
+    # What one episode has, all must have: a lost name must not drop a column in silence.
+    known = {path for episode in episodes for path in episode.leaves}
     rewards = None
-    if options.reward_key or reward in episodes[0].leaves:
+    if options.reward_key or reward in known:
         rewards = gatherer.column(reward, lengths)
     flags = [
-        gatherer.column(name, lengths) if name in episodes[0].leaves and name else None
+        gatherer.column(name, lengths) if name in known and name else None
         for name in (layout.terminals, layout.timeouts)
     ]
     raw = Raw(
@@ -228,8 +230,9 @@ def _observation(
         return [name], parts[:1], False
     prefix = f"{name}/"
     found = {}
-    for path in first:
+    for path in dict.fromkeys(path for e in gatherer.episodes for path in e.leaves):
         if path.startswith(prefix):
+            gatherer.need(path)
             key = path.removeprefix(prefix)
             found[key] = None if key in images else gatherer.part(path, key)
     parts = choose_parts(found, options, gatherer.findings)

@@ -79,6 +79,12 @@ class Checked:
                 "expected numbers of at most 64 bits, found text, objects or references.",
                 field=node.name,
             )
+        if dtype.itemsize != node.width:
+            self.findings.refuse(
+                "bad_dtype",
+                f"numbers of {node.width} bytes in a layout that no machine uses; damaged?",
+                field=node.name,
+            )
         return dtype
 
     def is_numeric(self, node: Node) -> bool:
@@ -208,7 +214,7 @@ def root_names(path: Path) -> list[str]:
     """Names at the top of a file, without following a link."""
     try:
         with h5py.File(path, "r", locking="best-effort") as file:
-            return list(file.keys())
+            return [decode(name) for name in file]
     except H5_ERRORS as error:
         _refuse_opening(path, error, Findings(path))
 

@@ -10,7 +10,7 @@ import posixpath
 from dataclasses import dataclass
 from typing import Any, cast
 
-from h5py import h5, h5d, h5g, h5l, h5o, h5p, h5s
+from h5py import h5, h5d, h5g, h5l, h5o, h5p, h5s, h5t
 
 from pubc.formats.findings import Findings
 
@@ -147,7 +147,21 @@ class Walk:
                 f"file of {self.size:,}.",
                 field=name,
             )
+        numbers = kind.get_class() in (h5t.INTEGER, h5t.FLOAT, h5t.ENUM)
+        if stored and numbers and not _fills(plan, stored, logical, kind.get_size()):
+            self.findings.refuse(
+                "damaged",
+                f"declares {logical:,} bytes (shape {shape}) where {stored:,} are stored.",
+                field=name,
+            )
         self.datasets[name] = Node(name, handle, shape, kind.get_class(), kind.get_size())
+
+
+def _fills(plan: Any, stored: int, logical: int, width: int) -> bool:
+    """Whether what is stored can be what is declared, where no filter changes the size."""
+    if plan.get_layout() != h5d.CHUNKED:
+        return stored == logical
+    return bool(plan.get_nfilters() or stored % (math.prod(plan.get_chunk()) * width) == 0)
 
 
 def decode(value: Any) -> str:

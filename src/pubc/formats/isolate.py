@@ -13,11 +13,13 @@ import ctypes
 import dataclasses
 import importlib
 import json
+import math
 import os
 import resource
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -40,6 +42,14 @@ _QUIET = {
     "OPENBLAS_NUM_THREADS": "1",
 }
 
+_LIBRARIES = {
+    "minari": ("h5py", "pyarrow.parquet"),
+    "lerobot": ("pyarrow.parquet",),
+    "trifinger": ("zarr", "lmdb"),
+    "diffusion": ("zarr",),
+    "rlds": (),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -48,7 +58,7 @@ class Limits:
     memory: int
     """Bytes beyond what the interpreter and its libraries take."""
     processor: int
-    """Seconds of processor time."""
+    """Seconds of processor time beyond what loading the libraries takes."""
 
     @property
     def wall(self) -> int:
@@ -60,7 +70,7 @@ class Limits:
         """Limits in proportion to the size of a dataset."""
         files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
         size = sum(file.stat().st_size for file in files)
-        return cls(MEMORY + UNPACKING * size, 20 + len(files) // 20 + (size >> 20))
+        return cls(MEMORY + UNPACKING * size, 5 + len(files) // 20 + (size >> 20))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +168,7 @@ def _main() -> None:
     answering = os.dup(1)
     os.dup2(2, 1)  # whatever a library prints must not pass for the answer
     request = json.loads(sys.stdin.buffer.read())
-    _confine(request["limits"])
+    _confine()
     try:
         answer = _serve(request)
     except PubcError as error:
@@ -170,7 +180,7 @@ def _main() -> None:
     os._exit(0)
 
 
-def _confine(limits: dict[str, int]) -> None:
+def _confine() -> None:
     system = ctypes.CDLL(None, use_errno=True)
     if sys.platform == "linux":
         system.prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG: end with the parent
@@ -179,11 +189,13 @@ def _confine(limits: dict[str, int]) -> None:
         if system.unshare(new_net) != 0:
             system.unshare(new_user | new_net)  # refused in some containers: go without
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_CPU, (limits["processor"], limits["processor"] + 5))
 
 
-def _limit_memory(limits: dict[str, int]) -> None:
-    """Limit the address space from here on; the libraries are loaded by now."""
+def _limit(limits: dict[str, int]) -> None:
+    """Limit memory and time from here on; the libraries are loaded by now."""
+    used = math.ceil(time.process_time())
+    seconds = used + limits["processor"]
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[0])
     except OSError:
@@ -195,14 +207,15 @@ def _limit_memory(limits: dict[str, int]) -> None:
 def _serve(request: dict[str, Any]) -> dict[str, Any]:
     from pubc import formats
     from pubc.formats import store
+    from pubc.formats.cache import is_hdf5
     from pubc.formats.detect import detect
 
     options = ReadOptions(**{k: _tuple(v) for k, v in request["options"].items()})
     path = Path(request["path"])
+    _load_libraries(options.format or ("d4rl" if is_hdf5(path) else detect(path)))
+    _limit(request["limits"])
     name = options.format or detect(path)
     module = formats.get(name)
-    _load_libraries(module.EXTRA)
-    _limit_memory(request["limits"])
     trajectories = formats.parse(path, name, options)
     if request["cache"] is not None and module.SLOW:
         try:
@@ -214,13 +227,12 @@ def _serve(request: dict[str, Any]) -> dict[str, Any]:
     return {"format": name, "kept": False}
 
 
-def _load_libraries(extra: str | None) -> None:
-    """Load what the readers use before memory is measured."""
-    for library in ("h5py", "pyarrow.parquet") if extra else ("h5py",):
-        try:
+def _load_libraries(name: str) -> None:
+    """Load what a reader uses before memory and time are measured."""
+    for library in _LIBRARIES.get(name, ("h5py",)):
+        # Not installed, or broken: the reader that needs it says so in its own words.
+        with contextlib.suppress(Exception):
             importlib.import_module(library)
-        except ImportError:
-            continue
 
 
 def _tuple(value: Any) -> Any:

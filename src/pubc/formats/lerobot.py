@@ -62,7 +62,7 @@ def _read(
     info = read_info(path, findings)
     episodes = read_episodes(info, findings)
     chosen = options.observation_keys or options.action_key or options.reward_key
-    notes = None if chosen else read_notes(info)
+    notes = None if chosen else read_notes(info, findings)
     wanted = None if notes is None else {*notes.features(), *_FLAGS, *INDEX[1:4]}
     rows = read_rows(info, episodes, wanted, options, findings)
     cross_check(info, episodes, rows, options, findings)

@@ -8,6 +8,8 @@ dataset since: then the notes are not believed.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pubc.formats.assemble import Raw
+from pubc.formats.findings import Findings
 from pubc.formats.lerobot_meta import Info, inside
 from pubc.formats.parquet import make_table, pick, read_table, to_numpy, write_tables
 from pubc.storage import read_json, write_json
@@ -96,24 +99,42 @@ class Notes:
 
     def write(self, folder: Path, rows: list[int] | None = None) -> None:
         """Write the notes into a dataset, for the given episodes in that order."""
-        document = {"version": 1, "columns": self.columns, "metadata": self.metadata}
+        document = {
+            "version": 1,
+            "columns": self.columns,
+            "metadata": self.metadata,
+            "sha256": _checksum(self.columns, self.metadata),
+        }
         write_json(folder / JSON, document)
         write_tables(folder / TABLE, [self.table if rows is None else pick(self.table, rows)])
 
 
-def read_notes(info: Info) -> Notes | None:
-    """The notes beside a dataset, or None where there are none that can be read."""
+def read_notes(info: Info, findings: Findings) -> Notes | None:
+    """The notes beside a dataset, or None where there are none that can be used."""
     path, table = info.root / JSON, info.root / TABLE
     if not (path.is_file() and table.is_file()):
+        if path.is_file() or table.is_file():
+            findings.warn("stale_notes", "one of two files, so it was left out.", field=JSON)
         return None
     document = read_json(inside(info.root, path))
     columns, metadata = document.get("columns"), document.get("metadata")
     rows = read_table(inside(info.root, table))
-    if not isinstance(columns, dict) or not isinstance(metadata, dict):
-        return None
-    if not {"length", "id"} <= set(rows.column_names) or not all(map(_readable, columns.values())):
+    whole = (
+        isinstance(columns, dict)
+        and isinstance(metadata, dict)
+        and document.get("sha256") == _checksum(columns, metadata)
+        and {"length", "id"} <= set(rows.column_names)
+        and all(map(_readable, columns.values()))
+    )
+    if not whole:
+        findings.warn("stale_notes", "damaged, so it was left out.", field=JSON)
         return None
     return Notes(columns, metadata, table, rows)
+
+
+def _checksum(columns: Any, metadata: Any) -> str:
+    text = json.dumps([columns, metadata], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _readable(about: Any) -> bool:

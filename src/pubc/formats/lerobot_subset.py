@@ -73,7 +73,7 @@ def subset_of(info: Info, target: Path, numbers: Sequence[int], *, overwrite: bo
             document["total_videos"] = len(info.videos) * len(numbers)
             _copy_videos(info, folder, numbers)
         writer.close(document, tasks)
-        notes = read_notes(info)
+        notes = read_notes(info, Findings(info.root))
         if notes is not None:
             order = sorted(rows) if rows else sorted(numbers)
             places = {number: place for place, number in enumerate(order)}
@@ -143,7 +143,7 @@ def _copy_videos(info: Info, folder: Path, numbers: Sequence[int]) -> None:
 def numbers_of(root: Path, ids: Sequence[str]) -> list[int]:
     """The `episode_index` behind each id; they differ in sets that pubc wrote."""
     info = read_info(root, Findings(root))
-    notes = read_notes(info)
+    notes = read_notes(info, Findings(info.root))
     listed = read_episodes(info, Findings(root))
     known = {}
     if notes is not None and listed is not None:

@@ -244,5 +244,7 @@ def _leave_out_padding(dataset: _Dataset, raw: Raw) -> None:
     ]
     if any(padded) and raw.has_final is not None:
         raw.has_final = raw.has_final & ~np.array(padded)
-        if not raw.has_final.any():
-            raw.final_observations = raw.has_final = None
+    if raw.has_final is None or not raw.has_final.any():
+        raw.final_observations = raw.has_final = None
+    if "final_observations" in dataset.own.get("absent", ()):
+        raw.final_observations = raw.has_final = None

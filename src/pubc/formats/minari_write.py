@@ -52,7 +52,14 @@ def write(path: Path, trajectories: TrajectorySet, *, overwrite: bool) -> None:
         names = {place: name for name, place in paths.items() if place != name}
         document["pubc"] = {
             "metadata": dict(trajectories.metadata),
-            "absent": ["rewards"] if trajectories.columns.rewards is None else [],
+            "absent": [
+                name
+                for name, values in (
+                    ("rewards", trajectories.columns.rewards),
+                    ("final_observations", trajectories.final_observations),
+                )
+                if values is None
+            ],
             "names": names,
         }
         document["dataset_size"] = round((data / MAIN).stat().st_size / 1e6, 1)

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import json
 import lzma
+import struct
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -35,7 +37,13 @@ shrink a thousandfold."""
 RATIO_LIMIT = 200
 """Whole archives of numbers rarely shrink tenfold; more than this is a trap."""
 _OWN = {"observations", "actions", "rewards", "terminals", "timeouts"}
+_HEADER, _NAME_SIZES = 30, 26
+"""Bytes of a local header, and where it says how long the name and what follows are."""
+_GAPS = {False: (0,), True: (0, 12, 16, 20, 24)}
+"""What may lie before the first entry and after each: sizes that came too late for its header."""
+_ARRAY_FAULTS = (ValueError, TypeError, SyntaxError, KeyError, tokenize.TokenError)
 _ZIP_FAULTS = (
+    struct.error,
     zipfile.BadZipFile,
     zlib.error,
     lzma.LZMAError,
@@ -127,16 +135,20 @@ def _load(path: Path, findings: Findings) -> dict[str, Array]:
     arrays: dict[str, Array] = {}
     try:
         with zipfile.ZipFile(path) as archive:
-            entries = [e for e in archive.infolist() if e.filename.endswith(".npy")]
+            entries = archive.infolist()
             _refuse_bomb(path.stat().st_size, entries, findings)
+            _refuse_gaps(path, archive, findings)
             for entry in entries:
                 name = entry.filename.removesuffix(".npy")
+                if name == entry.filename:
+                    findings.notice("extra_left_out", "no array; left out.", field=name)
+                    continue
                 if name in arrays:
                     findings.refuse("duplicate_key", "the archive holds it twice.", field=name)
                 if name.startswith("/") or "\\" in name or ".." in name.split("/"):
                     findings.refuse("bad_path", f"{name!r} points out of the archive.")
                 arrays[name] = _load_one(archive, entry, name, findings)
-    except _ZIP_FAULTS as error:
+    except (*_ZIP_FAULTS, ValueError) as error:
         findings.refuse("truncated", f"not a whole NumPy archive ({error}).")
     return arrays
 
@@ -151,6 +163,26 @@ def _refuse_bomb(size: int, entries: list[zipfile.ZipInfo], findings: Findings) 
             f"{RATIO_LIMIT} times as many.",
             field=largest.filename.removesuffix(".npy"),
         )
+
+
+def _refuse_gaps(path: Path, archive: zipfile.ZipFile, findings: Findings) -> None:
+    """Entries lie end to end; a gap is an array that the directory has forgotten."""
+    place = 0
+    with path.open("rb") as file:
+        for entry in sorted(archive.infolist(), key=lambda entry: entry.header_offset):
+            if entry.header_offset - place not in _GAPS[bool(place)]:
+                break
+            file.seek(entry.header_offset + _NAME_SIZES)
+            sizes = struct.unpack("<HH", file.read(4))
+            place = entry.header_offset + _HEADER + sum(sizes) + entry.compress_size
+        else:
+            if archive.start_dir - place in _GAPS[bool(place)]:
+                return
+    findings.refuse(
+        "truncated",
+        f"not a whole NumPy archive: the bytes from {place:,} on belong to no array.",
+        index=place,
+    )
 
 
 def _load_one(
@@ -185,7 +217,7 @@ def _load_one(
         return flat.reshape(shape[::-1]).T if fortran else flat.reshape(shape)
     except _ZIP_FAULTS as error:
         findings.refuse("truncated", f"its data is damaged ({error}).", field=name)
-    except (ValueError, TypeError, SyntaxError, KeyError, RecursionError) as error:
+    except _ARRAY_FAULTS as error:
         findings.refuse("bad_array", f"not a readable array ({error}).", field=name)
 
 

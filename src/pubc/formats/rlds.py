@@ -38,6 +38,8 @@ class Episodes:
     """What was read so far."""
 
     columns: dict[str, list[Array]]
+    undeclared: set[str] = field(default_factory=set)
+    """Features of steps that `features.json` does not know."""
     ids: list[str] = field(default_factory=list)
     lengths: list[int] = field(default_factory=list)
     sources: list[str] = field(default_factory=list)
@@ -66,6 +68,14 @@ def read(path: Path, options: ReadOptions, findings: Findings) -> TrajectorySet:
         _compare(file.name, told, len(episodes.ids) - before, options, findings)
     if not episodes.ids:
         findings.refuse("empty", "the records hold no trajectory.", field="steps")
+    undeclared = sorted(episodes.undeclared - set(leaves))
+    if undeclared:
+        findings.warn(
+            "undeclared_feature",
+            "the records hold it, features.json does not declare it; left out.",
+            field=undeclared[0],
+            count=len(undeclared),
+        )
     columns = {name: np.concatenate(parts) for name, parts in episodes.columns.items()}
     extra_flags = {n for n, leaf in chosen.items() if leaf.dtype == "bool"} - set(_FLAGS)
     for name in extra_flags:
@@ -179,6 +189,7 @@ def _read_file(
                 example = parse_example(record)
             except ValueError as error:
                 findings.refuse("bad_file", f"{place}: no Example ({error}).", field=file.name)
+            episodes.undeclared.update(name for name in example if name.startswith("steps/"))
             columns = _columns(example, chosen, place, number, findings)
             for name, column in columns.items():
                 episodes.columns[name].append(column)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -20,7 +21,7 @@ from numpy.lib import format as npy
 from pubc.errors import DataError
 from pubc.formats.findings import Findings
 from pubc.formats.options import ReadOptions
-from pubc.storage import atomic_folder, read_manifest
+from pubc.storage import atomic_folder, hash_file, read_manifest
 from pubc.trajectory import Array, Columns, Problem, TrajectorySet
 
 __all__ = ["EXTRA", "SLOW", "read", "write"]
@@ -43,11 +44,25 @@ _KINDS = {
     "has_final": "b",
 }
 """Which kinds of dtype each array may have."""
+_STRUCTURE = ("lengths", "ids", "sources", "has_final", "terminals", "timeouts")
+"""Small arrays that say where trajectories are and how they end; checked at every opening."""
+HASHED = 256 << 20
+"""Larger ones are left to `pubc verify`."""
+_ARRAY_FAULTS = (
+    ValueError,
+    TypeError,
+    SyntaxError,
+    KeyError,
+    EOFError,
+    MemoryError,
+    RecursionError,
+    tokenize.TokenError,
+)
 _SAFE = re.compile(r"[^A-Za-z0-9._-]")
 
 
 def read(path: Path, options: ReadOptions, findings: Findings) -> TrajectorySet:
-    """Open a store without loading it; sizes are checked, contents by `pubc verify`."""
+    """Open a store without loading it; sizes and structure are checked, values by `verify`."""
     manifest = read_manifest(path, kind=KIND)
     arrays = {name: _open(path, name, name, manifest, findings) for name in _KINDS}
     for name in ("observations", "actions", "terminals", "timeouts", "lengths", "ids"):
@@ -145,10 +160,17 @@ def _open(
                 "is damaged: write it anew from its source.",
                 field=name,
             )
+        if name in _STRUCTURE and size <= HASHED and hash_file(full) != entry.get("sha256"):
+            findings.refuse(
+                "checksum",
+                f"{file} is not what was written (its SHA-256 differs). The store is damaged: "
+                "write it anew from its source.",
+                field=name,
+            )
         return _map(full, size, _KINDS.get(name, "fiub"))
     except FileNotFoundError:
         findings.refuse("missing_file", f"{file} is missing.", field=name)
-    except (ValueError, TypeError, SyntaxError, KeyError, EOFError, MemoryError) as error:
+    except _ARRAY_FAULTS as error:
         findings.refuse("bad_array", f"{file} is not as pubc wrote it ({error}).", field=name)
 
 
