@@ -1,0 +1,39 @@
+"""The picture of `pubc compare`: every return as a dot, the mean with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pubc.storage import atomic_file
+
+__all__ = ["draw"]
+
+
+def draw(policies: Sequence[dict[str, Any]], environment: str, path: Path) -> None:
+    """Draw the returns of several policies beside one another, as .png or .svg."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(1.6 + 1.3 * len(policies), 4.0), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    spread = np.random.default_rng(0)
+    for place, one in enumerate(policies):
+        returns = np.asarray(one["returns"])
+        shift = spread.uniform(-0.18, 0.18, size=len(returns))
+        axes.plot(place + shift, returns, ".", color="#7a8ba0", markersize=4, alpha=0.6)
+        mean, (low, high) = one["return"]["mean"], one["return"]["interval"]
+        axes.errorbar(
+            place, mean, yerr=[[mean - low], [high - mean]], fmt="o", color="#b3261e", capsize=6
+        )
+    axes.set_xticks(range(len(policies)), [Path(one["policy"]).name for one in policies])
+    axes.set_ylabel("return")
+    axes.set_title(f"{environment}: returns, mean and 95 % interval")
+    axes.grid(axis="y", alpha=0.3)
+    with atomic_file(path, overwrite=True) as temporary:
+        figure.savefig(temporary, format=path.suffix[1:], dpi=150, metadata={"Date": None}
+                       if path.suffix == ".svg" else None)  # fmt: skip
