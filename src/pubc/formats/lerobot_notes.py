@@ -119,17 +119,16 @@ def read_notes(info: Info, findings: Findings) -> Notes | None:
     document = read_json(inside(info.root, path))
     columns, metadata = document.get("columns"), document.get("metadata")
     rows = read_table(inside(info.root, table))
-    whole = (
+    if (
         isinstance(columns, dict)
         and isinstance(metadata, dict)
         and document.get("sha256") == _checksum(columns, metadata)
         and {"length", "id"} <= set(rows.column_names)
         and all(map(_readable, columns.values()))
-    )
-    if not whole:
-        findings.warn("stale_notes", "damaged, so it was left out.", field=JSON)
-        return None
-    return Notes(columns, metadata, table, rows)
+    ):
+        return Notes(columns, metadata, table, rows)
+    findings.warn("stale_notes", "damaged, so it was left out.", field=JSON)
+    return None
 
 
 def _checksum(columns: Any, metadata: Any) -> str:
