@@ -187,6 +187,11 @@ def assert_aligned(trajectories: TrajectorySet) -> None:
             assert int(trajectory.final_observation[0]) == counts[-1] + 1
 
 
+def keys_of(trajectories: TrajectorySet, record: str = "observation_parts") -> list[str]:
+    """Names that were joined into one vector, in order."""
+    return [part["key"] for part in trajectories.metadata[record]]
+
+
 def check_round_trip(name: str, trajectories: TrajectorySet) -> None:
     """Write, recognise, read and compare."""
     with tempfile.TemporaryDirectory() as folder:

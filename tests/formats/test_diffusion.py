@@ -9,7 +9,7 @@ import zarr
 from pubc import formats
 from pubc.errors import DataError
 from pubc.formats.detect import detect
-from tests.formats.roundtrip import assert_aligned
+from tests.formats.roundtrip import assert_aligned, keys_of
 from tests.formats.zarr_sets import diffusion_arrays, write_folder, zarr_keys
 
 OPTIONS = formats.ReadOptions(cache=False)
@@ -40,7 +40,7 @@ def test_a_buffer_is_read_with_exclusive_ends_and_aligned(tmp_path, arrays, kind
     assert read.lengths.tolist() == [4, 6, 5]
     assert read.ends().tolist() == ["unmarked"] * 3
     assert read.columns.rewards is None
-    assert read.metadata["observation_keys"] == ["state"]
+    assert keys_of(read) == ["state"]
     assert_aligned(read)
     assert sorted(p.name for p in tmp_path.iterdir()) == [path.name]
 
@@ -59,7 +59,7 @@ def test_without_a_state_all_vectors_are_observed_and_images_left_out(tmp_path, 
     arrays["data/camera"] = np.zeros((15, 4, 4, 3), dtype=np.uint8)
     arrays["data/timestamp"] = np.arange(15, dtype=np.float64)
     read = formats.read(write_folder(tmp_path / "set.zarr", zarr_keys(arrays)), OPTIONS)
-    assert read.metadata["observation_keys"] == ["a_eef", "z_gripper"]
+    assert keys_of(read) == ["a_eef", "z_gripper"]
     assert read.columns.observations.shape == (15, 7)
     assert list(read.columns.extras) == ["timestamp"]
     assert_aligned(read)

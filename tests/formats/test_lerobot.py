@@ -18,7 +18,7 @@ from tests.formats.lerobot_sets import (
     write_v3,
     write_v21,
 )
-from tests.formats.roundtrip import assert_aligned
+from tests.formats.roundtrip import assert_aligned, keys_of
 
 OPTIONS = formats.ReadOptions(cache=False)
 TRUST = formats.ReadOptions(cache=False, trust="data")
@@ -76,7 +76,7 @@ def test_every_shard_of_every_folder_is_read_and_grouped_by_episode(root):
 def test_a_set_that_lerobot_recorded_is_read(tmp_path):
     read = formats.read(MADE, formats.ReadOptions(cache=False, source_key="task"))
     assert read.lengths.tolist() == [5, 4, 6]
-    assert read.metadata["observation_keys"] == [
+    assert keys_of(read) == [
         "observation.state",
         "observation.environment_state",
     ]
@@ -170,7 +170,7 @@ def test_a_set_without_a_state_observes_its_other_vectors(tmp_path):
         table = table.rename_columns([names.get(n, n) for n in table.column_names])
         pq.write_table(table, file)
     read = formats.read(root, OPTIONS)
-    assert read.metadata["observation_keys"] == ["observations.effort"]
+    assert keys_of(read) == ["observations.effort"]
     assert read.metadata["action_key"] == "actions"
     assert_aligned(read)
     assert "observation_keys" in {p.code for p in read.problems}

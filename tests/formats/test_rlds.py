@@ -6,7 +6,7 @@ from pubc.errors import DataError
 from pubc.formats.detect import detect
 from pubc.formats.tfrecords import parse_example, read_records
 from tests.formats.rlds_sets import ACTION, SCALAR, episode, example, features, framed, write_rlds
-from tests.formats.roundtrip import assert_aligned
+from tests.formats.roundtrip import assert_aligned, keys_of
 
 OPTIONS = formats.ReadOptions(cache=False)
 
@@ -31,10 +31,7 @@ def test_a_dataset_is_read_from_all_shards_and_aligned(tmp_path):
     assert read.ends().tolist() == ["terminal", "timeout", "terminal"]
     assert read.columns.observations.shape == (13, 4)
     assert read.columns.observations.dtype == np.float32
-    assert read.metadata["observation_keys"] == [
-        "steps/observation/state",
-        "steps/observation/gripper",
-    ]
+    assert keys_of(read) == ["state", "gripper"]
     assert read.columns.rewards is not None
     assert read.columns.rewards.tolist()[:4] == [0, 1, 2, 3]
     assert_aligned(read)
@@ -57,7 +54,7 @@ def test_nested_actions_are_concatenated_in_the_order_of_the_file(tmp_path):
     one["steps/action/world"] = one.pop("steps/action")
     one["steps/action/close"] = np.ones(5, dtype=np.float32)
     read = formats.read(write_rlds(tmp_path / "1.0.0", [[one]], about), OPTIONS)
-    assert read.metadata["action_keys"] == ["steps/action/world", "steps/action/close"]
+    assert keys_of(read, "action_parts") == ["action/world", "action/close"]
     assert read.columns.actions.shape == (5, 3)
     assert read.columns.actions[:, 2].tolist() == [1] * 5
     assert_aligned(read)

@@ -14,6 +14,7 @@ import numpy as np
 from pubc.formats.assemble import Raw, assemble
 from pubc.formats.findings import Findings
 from pubc.formats.options import ReadOptions
+from pubc.formats.parts import PARTS, Part, record_parts
 from pubc.formats.zarr_keys import FolderKeys, Keys, ZipKeys
 from pubc.formats.zarrs import Described, describe, ends_to_lengths, load
 from pubc.trajectory import Array, TrajectorySet
@@ -57,7 +58,11 @@ def read(path: Path, options: ReadOptions, findings: Findings) -> TrajectorySet:
             timeouts=None,
             lengths=lengths,
             extras={name: column[:kept] for name, column in extras.items()},
-            metadata={"observation_keys": list(names), "action_key": action},
+            metadata={
+                PARTS: record_parts(
+                    [Part(n, p.shape[1:], p.dtype) for n, p in zip(names, parts, strict=True)]
+                )
+            },
         ),
         options,
         findings,

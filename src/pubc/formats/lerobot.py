@@ -22,6 +22,7 @@ from pubc.formats.lerobot_rows import Rows, cross_check, read_rows
 from pubc.formats.lerobot_subset import keep_command, numbers_of, subset_of
 from pubc.formats.lerobot_write import write
 from pubc.formats.options import ReadOptions
+from pubc.formats.parts import PARTS, Part, record_parts
 from pubc.trajectory import Array, TrajectorySet
 
 __all__ = ["EXTRA", "SLOW", "keep_command", "numbers_of", "read", "subset", "write"]
@@ -138,7 +139,9 @@ def _plain(info: Info, rows: Rows, options: ReadOptions, findings: Findings) -> 
             "codebase_version": info.document.get("codebase_version"),
             "fps": info.document.get("fps"),
             "robot_type": info.document.get("robot_type"),
-            "observation_keys": list(keys),
+            PARTS: record_parts(
+                [Part(k, p.shape[1:], p.dtype) for k, p in zip(keys, parts, strict=True)]
+            ),
             "action_key": action,
             "tasks": _task_words(tasks),
         },

@@ -117,7 +117,8 @@ def read_notes(info: Info, findings: Findings) -> Notes | None:
             findings.warn("stale_notes", "one of two files, so it was left out.", field=JSON)
         return None
     document = read_json(inside(info.root, path))
-    columns, metadata = document.get("columns"), document.get("metadata")
+    columns: Any = document.get("columns")
+    metadata: Any = document.get("metadata")
     rows = read_table(inside(info.root, table))
     if (
         isinstance(columns, dict)

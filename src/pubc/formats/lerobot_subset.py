@@ -68,11 +68,11 @@ def subset_of(info: Info, target: Path, numbers: Sequence[int], *, overwrite: bo
             used = also.pop("tasks", None)
             used = used if isinstance(used, list) else []
             writer.add(table, used, also=also, stats=image_stats.get(number))
-        document = dict(info.document)
+        changed: dict[str, Any] = dict(info.document)
         if info.version == "v2.1":
-            document["total_videos"] = len(info.videos) * len(numbers)
+            changed["total_videos"] = len(info.videos) * len(numbers)
             _copy_videos(info, folder, numbers)
-        writer.close(document, tasks)
+        writer.close(changed, tasks)
         notes = read_notes(info, Findings(info.root))
         if notes is not None:
             order = sorted(rows) if rows else sorted(numbers)
@@ -132,8 +132,16 @@ def _copy_videos(info: Info, folder: Path, numbers: Sequence[int]) -> None:
     size = max(1, info.count("chunks_size") or CHUNK)
     for new, old in enumerate(numbers):
         for key in info.videos:
-            there = {"episode_index": old, "episode_chunk": old // size, "video_key": key}
-            here = {"episode_index": new, "episode_chunk": new // CHUNK, "video_key": key}
+            there: dict[str, Any] = {
+                "episode_index": old,
+                "episode_chunk": old // size,
+                "video_key": key,
+            }
+            here: dict[str, Any] = {
+                "episode_index": new,
+                "episode_chunk": new // CHUNK,
+                "video_key": key,
+            }
             source = inside(info.root, info.root / fill(template, there))
             target = inside(folder, folder / fill(template, here))
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -20,6 +20,7 @@ from pubc.errors import DataError
 from pubc.formats.assemble import Raw, assemble, to_flags
 from pubc.formats.findings import Findings
 from pubc.formats.options import ReadOptions
+from pubc.formats.parts import PARTS, Part, record_parts
 from pubc.formats.rlds_features import Leaf, choose, names_of, read_leaves
 from pubc.formats.tfrecords import Feature, parse_example, read_records
 from pubc.storage import read_json
@@ -99,8 +100,8 @@ def read(path: Path, options: ReadOptions, findings: Findings) -> TrajectorySet:
         sources=episodes.sources or None,
         extras={n.removeprefix("steps/"): c for n, c in columns.items() if n not in used},
         metadata={
-            "observation_keys": [leaf.name for leaf in observation],
-            "action_keys": [leaf.name for leaf in action],
+            PARTS: record_parts([_part(leaf, columns) for leaf in observation]),
+            "action_parts": record_parts([_part(leaf, columns) for leaf in action]),
         },
     )
     if options.last_step == "drop":
@@ -269,6 +270,12 @@ def _ends(
     if last is None or terminal is None:
         return terminal, last
     return terminal, np.where((last == 1) & (terminal == 1), 0, last)
+
+
+def _part(leaf: Leaf, columns: dict[str, Array]) -> Part:
+    name = leaf.name.removeprefix("steps/").removeprefix("observation/")
+    column = columns[leaf.name]
+    return Part(name, column.shape[1:], column.dtype)
 
 
 def _join(columns: dict[str, Array], leaves: list[Leaf]) -> Array:

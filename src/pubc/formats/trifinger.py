@@ -17,6 +17,7 @@ from pubc.formats.assemble import Raw, assemble
 from pubc.formats.findings import Findings
 from pubc.formats.lmdbs import LmdbFile
 from pubc.formats.options import ReadOptions
+from pubc.formats.parts import PARTS, Part, record_parts
 from pubc.formats.zarr_keys import FolderKeys, Keys
 from pubc.formats.zarrs import Described, describe, ends_to_lengths, load
 from pubc.trajectory import Array, TrajectorySet
@@ -70,7 +71,11 @@ def read(path: Path, options: ReadOptions, findings: Findings) -> TrajectorySet:
             timeouts=timeouts if timeouts is None or len(timeouts) != rows else timeouts[:kept],
             lengths=lengths,
             extras={name: column[:kept] for name, column in extras.items()},
-            metadata={"observation_keys": list(names), "action_key": action},
+            metadata={
+                PARTS: record_parts(
+                    [Part(n, p.shape[1:], p.dtype) for n, p in zip(names, parts, strict=True)]
+                )
+            },
         ),
         options,
         findings,

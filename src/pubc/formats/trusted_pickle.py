@@ -58,7 +58,7 @@ def _unpickle(source: str, target: str) -> None:
     document = loaded.item() if loaded.dtype == object and loaded.ndim == 0 else None
     if not isinstance(document, dict):
         raise SystemExit("it holds no dictionary")
-    arrays = {}
+    arrays: dict[str, Any] = {}
     for name, value in document.items():
         array = np.asarray(value)
         if isinstance(name, str) and array.dtype.kind in "fiub":
