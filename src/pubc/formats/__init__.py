@@ -30,7 +30,7 @@ from pubc.errors import (
     UnknownNameError,
     UsageError,
 )
-from pubc.formats.detect import detect, format_for_new
+from pubc.formats.detect import detect, format_for_new, refuse_links_out
 from pubc.formats.findings import Findings
 from pubc.formats.options import FROM_COMMAND_LINE, ReadOptions
 from pubc.trajectory import TrajectorySet
@@ -122,8 +122,10 @@ def parse(path: Path, name: str, options: ReadOptions) -> TrajectorySet:
         EnvironmentFailure: It may not be read, or memory does not suffice.
     """
     module = get(name)
+    findings = Findings(path, strict=options.strict)
     try:
-        return module.read(path, options, Findings(path, strict=options.strict))
+        refuse_links_out(path, findings)
+        return module.read(path, options, findings)
     except PubcError:
         raise
     except PermissionError:

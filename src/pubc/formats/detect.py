@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from pubc.errors import DataError, EnvironmentFailure, UsageError
+from pubc.formats.findings import Findings
 
-__all__ = ["detect", "format_for_new"]
+__all__ = ["detect", "format_for_new", "refuse_links_out"]
 
 _SUFFIXES = {
     ".npz": "npz",
@@ -55,6 +57,25 @@ def detect(path: Path) -> str:
             code="unknown_format",
         )
     return found
+
+
+def refuse_links_out(path: Path, findings: Findings) -> None:
+    """Refuse a folder with a link to a place outside it: a dataset is what lies in it.
+
+    Raises:
+        DataError: Naming the link.
+    """
+    root = path.resolve()
+    for place, folders, files in os.walk(path):
+        for name in folders + files:
+            entry = Path(place, name)
+            if entry.is_symlink() and not entry.resolve().is_relative_to(root):
+                findings.refuse(
+                    "outside",
+                    "a link out of the dataset, which is never followed. Copy what it points "
+                    "to into the folder (cp -L).",
+                    field=entry.relative_to(path).as_posix(),
+                )
 
 
 def _detect_folder(path: Path) -> str | None:

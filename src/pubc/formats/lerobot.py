@@ -30,6 +30,7 @@ __all__ = ["EXTRA", "SLOW", "keep_command", "numbers_of", "read", "subset", "wri
 EXTRA = "lerobot"
 SLOW = True
 _STATE = ("observation.state", "observation.environment_state")
+_NUMBERS = ("float", "int", "uint", "bool")
 _FLAGS = ("next.done", "next.terminal", "next.timeout")
 
 
@@ -68,6 +69,8 @@ def _read(
     rows = read_rows(info, episodes, wanted, options, findings)
     cross_check(info, episodes, rows, options, findings)
     _check_widths(info, rows, options, findings)
+    if wanted is None:
+        _check_features(info, rows, options, findings)
     numbers, lengths = _with_empty(rows, episodes)
     if notes is not None and not notes.fit(rows.columns, lengths):
         findings.warn(
@@ -96,6 +99,18 @@ def _check_widths(info: Info, rows: Rows, options: ReadOptions, findings: Findin
         if int(np.prod(shape, dtype=object)) == found:
             continue
         said = f"meta/info.json declares shape {shape}, the data has {list(column.shape[1:])}"
+        if options.trust != "data":
+            findings.refuse("meta_conflict", f"{said}. --trust data goes by the data.", field=name)
+        findings.repair("meta_conflict", f"{said}; went by the data.", field=name)
+
+
+def _check_features(info: Info, rows: Rows, options: ReadOptions, findings: Findings) -> None:
+    """A feature of numbers that `meta/info.json` declares must be in the data."""
+    for name, about in info.features.items():
+        kind = str(about.get("dtype"))
+        if name in rows.columns or name in INDEX[1:4] or not kind.startswith(_NUMBERS):
+            continue
+        said = f"meta/info.json declares it ({kind}), the data does not hold it"
         if options.trust != "data":
             findings.refuse("meta_conflict", f"{said}. --trust data goes by the data.", field=name)
         findings.repair("meta_conflict", f"{said}; went by the data.", field=name)

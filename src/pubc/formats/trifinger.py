@@ -58,8 +58,9 @@ def read(path: Path, options: ReadOptions, findings: Findings) -> TrajectorySet:
     lengths = ends_to_lengths(_exclusive(ends, findings), rows, "episode_ends", options, findings)
     kept = int(lengths.sum())
     timeouts = optional.get("timeouts")
-    if timeouts is None:
-        findings.warn("missing_key", "no such array, so no end is marked.", field="timeouts")
+    for name in (reward, "timeouts"):
+        if optional.get(name) is None:
+            findings.warn("missing_key", "every TriFinger set has one, this has none.", field=name)
     _compare(timeouts, ends, findings)
     rewards = optional.get(reward)
     return assemble(
