@@ -212,14 +212,15 @@ def _ledgers(request: Request, work: Path, sizes: Sizes) -> list[Ledger]:
 
 
 def _share(ledgers: list[Ledger]) -> float:
-    shares = [
-        ledger.steps / ledger.quota.steps
-        if ledger.quota.steps
-        else ledger.trajectories / (ledger.quota.trajectories or 1)
-        for ledger in ledgers
-    ]
-    weights = [ledger.quota.steps or ledger.quota.trajectories or 1 for ledger in ledgers]
-    return sum(s * w for s, w in zip(shares, weights, strict=True)) / sum(weights)
+    """Share of the work done; a trajectory that is not played yet counts as a long one."""
+    done = total = 0.0
+    for ledger in ledgers:
+        if ledger.quota.steps is not None:
+            done, total = done + ledger.steps, total + ledger.quota.steps
+        else:
+            done += ledger.trajectories * ledger.time_limit
+            total += (ledger.quota.trajectories or 0) * ledger.time_limit
+    return done / total
 
 
 def _check_space(ledgers: list[Ledger], sizes: Sizes, work: Path) -> None:

@@ -53,12 +53,16 @@ class Recipe:
         return self.sources[0]
 
 
-_PAPER = {
+_MIXTURES = {
     "E": ("E+",),
     "E+E": ("E+", "E-"),
     "E+W": ("E+", "W"),
     "E+N": ("E+", "N"),
     "E+E+W+N": ("E+", "E-", "W", "N"),
+    # Not in the paper: small enough to try things on, with one thing left out at a time.
+    "E+E+W": ("E+", "E-", "W"),
+    "E+E+N": ("E+", "E-", "N"),
+    "E+W+N": ("E+", "W", "N"),
 }
 _PLAYED_BY = {"E+": "expert", "E-": "other_expert", "W": "weak", "N": None}
 
@@ -72,7 +76,7 @@ RECIPES: dict[str, tuple[str, tuple[Source, ...]]] = {
     **{
         f"{environment}:{letters}": (environment, _paper(environment, sources))
         for environment in ("ant", "humanoid")
-        for letters, sources in _PAPER.items()
+        for letters, sources in _MIXTURES.items()
     },
     **{
         f"{environment}:medium-expert": (

@@ -28,16 +28,9 @@ class GymEnvironment:
 
     def __init__(self, name: str, id: str, arguments: Mapping[str, Any], *, bare: bool) -> None:
         wrapped = _make(name, id, arguments)
-        seen, acts = wrapped.observation_space.shape, wrapped.action_space.shape
-        numbers = getattr(wrapped.action_space, "low", None)
-        if not seen or not acts or len(seen) != 1 or len(acts) != 1 or numbers is None:
-            raise UsageError(
-                f"pubc needs an environment that observes and acts in vectors of numbers. "
-                f"{id} observes {wrapped.observation_space} and acts in {wrapped.action_space}."
-            )
         self.name = name
-        self.observation_size = int(seen[0])
-        self.action_size = int(acts[0])
+        self.observation_size = int(wrapped.observation_space.shape[0])
+        self.action_size = int(wrapped.action_space.shape[0])
         self.low = np.asarray(wrapped.action_space.low)
         self.high = np.asarray(wrapped.action_space.high)
         self.time_limit = int(wrapped.spec.max_episode_steps or _NO_LIMIT)
@@ -78,11 +71,20 @@ def _make(name: str, id: str, arguments: Mapping[str, Any]) -> Any:
         with warnings.catch_warnings(), _quiet_mujoco():
             # Gymnasium announces newer versions of an environment that was named on purpose.
             warnings.simplefilter("ignore")
-            return gymnasium.make(id, disable_env_checker=True, **arguments)
+            made = gymnasium.make(id, disable_env_checker=True, **arguments)
     except gymnasium.error.DependencyNotInstalled:
         raise MissingExtraError(f"The environment {name!r}", "mujoco") from None
     except (gymnasium.error.UnregisteredEnv, gymnasium.error.DeprecatedEnv):
         raise UnknownNameError("Gymnasium environment", id, gymnasium.registry) from None
+    seen, acts = made.observation_space, made.action_space
+    if not all(isinstance(space, gymnasium.spaces.Box) for space in (seen, acts)) or (
+        len(seen.shape) != 1 or len(acts.shape) != 1
+    ):
+        raise UsageError(
+            "pubc needs an environment that observes and acts in vectors of numbers. "
+            f"{id} observes {seen} and acts in {acts}."
+        )
+    return made
 
 
 @contextlib.contextmanager
