@@ -68,6 +68,7 @@ def write(path: Path, trajectories: TrajectorySet, *, overwrite: bool) -> None:
             file[f"actions_{number}"] = steps.actions
             file[f"rewards_{number}"] = rewards[:, None]
             file[f"terminated_{number}"] = bool(steps.terminals[-1])
+            file.check()
         file.create_dataset("version", data=VERSION, dtype=h5py.string_dtype())
         absent = ["rewards"] if trajectories.columns.rewards is None else []
         moved = {where: name for name, where in place.items() if where != name}

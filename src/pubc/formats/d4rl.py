@@ -114,6 +114,7 @@ def subset(
                 _copy_rows(file, name, rows, new)
             else:
                 file.file.copy(file.file[name], new, name)
+            new.check()
         side = read_side(file, total, findings)
         names = side.names if side else None
         write_side(new, chosen, names=names, absent=side.absent if side else ())

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,10 +17,9 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from pubc.errors import EnvironmentFailure, PubcError
 from pubc.formats.findings import Findings
 from pubc.formats.hdf5 import Checked
-from pubc.formats.hdf5_walk import brief
+from pubc.formats.hdf5_disk import NewFile, new_hdf5
 from pubc.storage import atomic_file
 from pubc.trajectory import BLOCK, Array, TrajectorySet
 
@@ -55,38 +52,19 @@ class Side:
 
 
 @contextlib.contextmanager
-def new_file(path: Path, *, overwrite: bool = False) -> Iterator[h5py.File]:
+def new_file(path: Path, *, overwrite: bool = False) -> Iterator[NewFile]:
     """Give a new HDF5 file to write to, and move it into place on success.
 
     Raises:
         UsageError: `path` exists and `overwrite` is off.
         EnvironmentFailure: The disk said no; nothing was changed.
     """
-    with (
-        atomic_file(path, overwrite=overwrite) as temporary,
-        disk_words(path),
-        h5py.File(temporary, "w") as file,
-    ):
+    with atomic_file(path, overwrite=overwrite) as temporary, new_hdf5(temporary) as file:
         yield file
 
 
-@contextlib.contextmanager
-def disk_words(path: Path) -> Iterator[None]:
-    """Give the library's refusals to write the system's number, which it buries in text."""
-    try:
-        yield
-    except PubcError:
-        raise
-    except (OSError, RuntimeError) as error:
-        number = re.search(r"errno = (\d+)", str(error))
-        code = int(number.group(1)) if number else getattr(error, "errno", None)
-        if code:
-            raise OSError(code, os.strerror(code)) from error
-        raise EnvironmentFailure(f"Could not write {path} ({brief(error)}).") from error
-
-
 def stream(
-    file: h5py.Group,
+    file: NewFile,
     trajectories: TrajectorySet,
     paths: Mapping[str, str],
 ) -> None:
@@ -108,6 +86,7 @@ def stream(
         for name, column in block.named():
             if name in targets:
                 targets[name][row:stop] = column
+        file.check()
         row = stop
 
 
@@ -126,7 +105,7 @@ def create(file: h5py.Group, name: str, shape: tuple[int, ...], dtype: Any) -> h
 
 
 def write_side(
-    file: h5py.File,
+    file: NewFile,
     trajectories: TrajectorySet,
     *,
     flags: bool = False,

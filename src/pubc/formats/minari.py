@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,7 +23,7 @@ from pubc.formats.assemble import Raw, assemble
 from pubc.formats.episodes import Episode, Layout, Source, gather
 from pubc.formats.findings import Findings
 from pubc.formats.hdf5 import Checked, open_checked
-from pubc.formats.hdf5_write import disk_words
+from pubc.formats.hdf5_disk import new_hdf5
 from pubc.formats.minari_tables import open_tables
 from pubc.formats.minari_write import MAIN, write
 from pubc.formats.options import ReadOptions
@@ -42,7 +41,7 @@ LAYOUT = Layout(
     timeouts="truncations",
     is_extra=lambda path: path.startswith("infos/"),
 )
-_EPISODE = re.compile(r"episode_(\d+)")
+_EPISODE = re.compile(r"episode_(0|[1-9]\d{0,8})")
 
 
 @dataclass(slots=True)
@@ -113,12 +112,13 @@ def subset(
         data.mkdir()
         order = [(numbers[str(word)], str(word)) for word in chosen.ids]
         if isinstance(dataset.source, Checked):
-            with disk_words(target), h5py.File(data / MAIN, "w") as file:
+            with new_hdf5(data / MAIN) as file:
                 for new, (old, word) in enumerate(order):
                     name = f"episode_{new}"
                     dataset.source.file.copy(f"episode_{old}", file, name)
                     file[name].attrs["id"] = new
                     file[name].attrs["pubc_id"] = word
+                    file.check()
         else:
             for new, (old, word) in enumerate(order):
                 shutil.copytree(dataset.folder / str(old), data / str(new))

@@ -12,7 +12,8 @@ import h5py
 import numpy as np
 
 from pubc.formats import minari_spaces as spaces
-from pubc.formats.hdf5_write import disk_words, places
+from pubc.formats.hdf5_disk import new_hdf5
+from pubc.formats.hdf5_write import places
 from pubc.formats.parts import PARTS, split
 from pubc.storage import atomic_folder, write_json
 from pubc.trajectory import Array, Trajectory, TrajectorySet
@@ -43,10 +44,11 @@ def write(path: Path, trajectories: TrajectorySet, *, overwrite: bool) -> None:
     with atomic_folder(path, kind="minari", overwrite=overwrite) as folder:
         data = folder / "data"
         data.mkdir()
-        with disk_words(path), h5py.File(data / MAIN, "w") as file:
+        with new_hdf5(data / MAIN) as file:
             for number, trajectory in enumerate(trajectories):
                 group = file.create_group(f"episode_{number}")
                 _write_episode(group, number, trajectory, paths, record)
+                file.check()
         parts = split(probe, record) if record else None
         document = _description(path, trajectories, parts)
         names = {place: name for name, place in paths.items() if place != name}

@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,7 +21,8 @@ from pubc.formats.assemble import Raw, assemble, to_flags
 from pubc.formats.episodes import Episode, Layout, gather
 from pubc.formats.findings import Findings
 from pubc.formats.hdf5 import Checked, open_checked
-from pubc.formats.hdf5_write import GROUP, Side, disk_words, new_file, read_side, write_side
+from pubc.formats.hdf5_disk import new_hdf5
+from pubc.formats.hdf5_write import GROUP, Side, new_file, read_side, write_side
 from pubc.formats.options import ReadOptions
 from pubc.formats.parts import PARTS, Part, record_parts
 from pubc.formats.robomimic_masks import mask_array, read_masks, sources_from_masks
@@ -44,7 +44,7 @@ LAYOUT = Layout(
     timeouts=None,
     is_extra=lambda path: path.split("/")[0] not in OWN,
 )
-_DEMO = re.compile(r"data/demo_(\d+)")
+_DEMO = re.compile(r"data/demo_(0|[1-9]\d{0,8})")
 
 
 def read(path: Path, options: ReadOptions, findings: Findings) -> TrajectorySet:
@@ -91,6 +91,7 @@ def subset(
         data.attrs["total"] = chosen.steps
         for demo in demos:
             file.file.copy(f"data/{demo}", data, demo)
+            new.check()
         for name in file.file:
             if name not in ("data", "mask", GROUP):
                 file.file.copy(name, new, name)
@@ -129,9 +130,9 @@ def write_mask(
     chosen = read(source, options, findings)[np.sort(kept)]
     with _open(source, findings) as (file, episodes):
         demos = _demos_of(file, episodes, chosen, findings)
-    with atomic_file(target, overwrite=overwrite) as temporary, disk_words(target):
+    with atomic_file(target, overwrite=overwrite) as temporary:
         shutil.copyfile(source, temporary)
-        with h5py.File(temporary, "r+") as copy:
+        with new_hdf5(temporary, edit=True) as copy:
             masks = copy.require_group("mask")
             if name in masks:
                 del masks[name]

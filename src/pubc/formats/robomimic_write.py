@@ -38,6 +38,7 @@ def write(path: Path, trajectories: TrajectorySet, *, overwrite: bool) -> None:
         for name, trajectory in zip(names, trajectories, strict=True):
             following = has is not None and bool(np.all(has))
             _write_demo(data.create_group(name), trajectory, place, record, following=following)
+            file.check()
         if trajectories.sources is not None:
             _write_masks(file, trajectories.sources.tolist(), names)
         absent = ["rewards"] if trajectories.columns.rewards is None else []
