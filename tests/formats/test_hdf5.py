@@ -232,6 +232,26 @@ def test_more_objects_than_the_limit_are_refused(tmp_path: Path, monkeypatch: py
     assert caught.value.code == "bomb"
 
 
+def test_a_wide_tree_is_refused_by_its_links_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = tmp_path / "set.hdf5"
+    with h5py.File(path, "w") as file:
+        for number in range(20):
+            for inner in range(20):
+                file.create_group(f"{number}/{inner}")
+    opened = []
+    real = hdf5_walk.h5o.open
+
+    def counting(group: object, name: bytes) -> object:
+        opened.append(name)
+        return real(group, name)
+
+    monkeypatch.setattr(hdf5_walk, "OBJECT_LIMIT", 400)
+    monkeypatch.setattr(hdf5_walk.h5o, "open", counting)
+    with pytest.raises(DataError, match="more than 400 objects"):
+        formats.read(path, ReadOptions(format="d4rl"))
+    assert len(opened) <= 20
+
+
 def test_one_large_text_shared_by_many_elements_is_refused(tmp_path: Path):
     path = tmp_path / "set.hdf5"
     with h5py.File(path, "w") as file:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import posixpath
+from collections import deque
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -58,6 +59,7 @@ class Walk:
         self.datasets: dict[str, Node] = {}
         self.groups: dict[str, Any] = {}
         self.soft: list[tuple[str, str]] = []
+        self.waiting: deque[tuple[Any, str, int]] = deque()
         self.seen: set[int] = set()
         self.count = 0
         self.declared = 0
@@ -68,7 +70,10 @@ class Walk:
         Raises:
             DataError: Something reaches out of the file, or declares more than it holds.
         """
-        self._group(h5g.open(file, b"/"), "", 0)
+        self._enter(h5g.open(file, b"/"), "", 0)
+        # Level by level: a file of too many objects is told by its links before they are opened.
+        while self.waiting:
+            self._group(*self.waiting.popleft())
         for name, target in self.soft:
             node = self.datasets.get(target)
             if node is None:
@@ -79,7 +84,7 @@ class Walk:
                 )
             self.datasets[name] = Node(name, node.id, node.shape, node.kind, node.width)
 
-    def _group(self, group: Any, path: str, depth: int) -> None:
+    def _enter(self, group: Any, path: str, depth: int) -> None:
         address = h5o.get_info(group).addr
         if address in self.seen or depth > DEPTH_LIMIT:
             self.findings.refuse(
@@ -87,6 +92,12 @@ class Walk:
             )
         self.seen.add(address)
         self.groups[path] = group
+        self.count += group.get_num_objs()
+        if self.count > OBJECT_LIMIT:
+            self.findings.refuse("bomb", f"more than {OBJECT_LIMIT:,} objects.", field=path)
+        self.waiting.append((group, path, depth))
+
+    def _group(self, group: Any, path: str, depth: int) -> None:
         tracked = group.get_create_plist().get_link_creation_order() & h5p.CRT_ORDER_INDEXED
         links: list[tuple[bytes, int]] = []
         group.links.iterate(
@@ -94,9 +105,6 @@ class Walk:
             idx_type=h5.INDEX_CRT_ORDER if tracked else h5.INDEX_NAME,
             info=True,
         )
-        self.count += len(links)
-        if self.count > OBJECT_LIMIT:
-            self.findings.refuse("bomb", f"more than {OBJECT_LIMIT:,} objects.", field=path)
         for name, kind in links:
             full = f"{path}/{decode(name)}" if path else decode(name)
             if kind == h5l.TYPE_HARD:
@@ -114,7 +122,7 @@ class Walk:
         if isinstance(handle, h5d.DatasetID):
             self._dataset(handle, name)
         elif isinstance(handle, h5g.GroupID):
-            self._group(handle, name, depth + 1)
+            self._enter(handle, name, depth + 1)
 
     def _dataset(self, handle: Any, name: str) -> None:
         plan = handle.get_create_plist()
