@@ -7,6 +7,7 @@ of the names; images are left out. Such buffers mark neither terminals nor time-
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,13 @@ _ENDS = "meta/episode_ends"
 
 def read(path: Path, options: ReadOptions, findings: Findings) -> TrajectorySet:
     """Read a replay buffer; a zip archive is never extracted."""
-    keys: Keys = FolderKeys(path) if path.is_dir() else ZipKeys(path)
+    if path.is_dir():
+        return _read(FolderKeys(path), options, findings)
+    with contextlib.closing(ZipKeys(path)) as keys:
+        return _read(keys, options, findings)
+
+
+def _read(keys: Keys, options: ReadOptions, findings: Findings) -> TrajectorySet:
     every = describe(keys, findings)
     arrays = {n.removeprefix("data/"): a for n, a in every.items() if n.startswith("data/")}
     if _ENDS not in every:

@@ -80,6 +80,10 @@ class ZipKeys:
         self._path = path
         self._members = {m.filename: m for m in self._archive.infolist() if not m.is_dir()}
 
+    def close(self) -> None:
+        """Let go of the archive."""
+        self._archive.close()
+
     def names(self) -> Collection[str]:
         """Every member."""
         return self._members.keys()
