@@ -120,6 +120,18 @@ def test_keys_can_be_named(tmp_path: Path):
         assert (caught.value.code, caught.value.field) == ("missing_key", "nothing")
 
 
+def test_final_observations_go_with_the_observation_they_were_written_for(tmp_path: Path):
+    steps = np.arange(ROWS)
+    following = np.stack([steps + 1, (steps + 1) / 3], 1).astype(np.float32)
+    before = formats.read(make(tmp_path / "a.hdf5", next_observations=following))
+    formats.save(tmp_path / "b.hdf5", before)
+    assert formats.read(tmp_path / "b.hdf5").has_final.all()
+    other = formats.read(tmp_path / "b.hdf5", ReadOptions(observation_keys=("infos/qpos",)))
+    assert other.observation_size == 3
+    assert other.final_observations is None
+    assert other.ids.tolist() == before.ids.tolist()
+
+
 @pytest.mark.parametrize("first", [True, False])
 def test_a_subset_is_bit_equal_to_the_rows_of_its_source(tmp_path: Path, first: bool):
     path = make(tmp_path / "a.hdf5")

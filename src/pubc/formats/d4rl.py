@@ -69,7 +69,8 @@ def read(path: Path, options: ReadOptions, findings: Findings) -> TrajectorySet:
         )
     if side is not None:
         raw.lengths, raw.ids, raw.sources = side.lengths, side.ids, side.sources
-        raw.final_observations, raw.has_final = side.finals
+        if not options.observation_keys:
+            raw.final_observations, raw.has_final = side.finals
     elif _NEXT in extras and not options.observation_keys:
         return _with_finals(assemble(raw, options, findings), raw)
     return assemble(raw, options, findings)
