@@ -8,7 +8,9 @@ import zarr
 
 from pubc import formats
 from pubc.errors import DataError
+from pubc.formats import diffusion
 from pubc.formats.detect import detect
+from pubc.formats.findings import Findings
 from tests.formats.roundtrip import assert_aligned, keys_of
 from tests.formats.zarr_sets import diffusion_arrays, write_folder, zarr_keys
 
@@ -138,7 +140,7 @@ def test_a_link_in_the_folder_is_refused(tmp_path, arrays):
     (path / "data/action/0.0").unlink()
     (path / "data/action/0.0").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(DataError) as caught:
-        formats.read(path, OPTIONS)
+        diffusion.read(path, OPTIONS, Findings(path))
     assert caught.value.code == "link"
 
 
