@@ -74,10 +74,8 @@ class Browser:
         """Ask the page for something and wait for the answer."""
         return self._ask(method, self._session, **parameters)
 
-    def open(
-        self, path: Path, *, width: int = 1200, height: int = 900, dark: bool = False
-    ) -> float:
-        """Show a file, wait until it is drawn, and return the seconds to its first paint."""
+    def open(self, path: Path, *, width: int = 1200, height: int = 900, dark: bool = False) -> None:
+        """Show a file, and wait until it is drawn."""
         self.send(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -92,10 +90,12 @@ class Browser:
         self.wait("(document.documentElement || {dataset: {}}).dataset.ready === 'yes'")
         # Two frames later everything has been painted.
         self.run("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))")
-        first = self.run(
-            "(performance.getEntriesByName('first-contentful-paint')[0] || {}).startTime"
-        )
-        return (first or 0.0) / 1000
+
+    def first_paint(self) -> float:
+        """Seconds from the start of loading to the first paint with content."""
+        entry = "performance.getEntriesByName('first-contentful-paint')[0]"
+        self.wait(f"{entry} !== undefined")
+        return self.run(f"{entry}.startTime") / 1000
 
     def run(self, script: str):
         """The value of an expression in the page."""

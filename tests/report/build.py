@@ -177,7 +177,7 @@ def _write_scores(
     path, names, mean, members, threshold, selected, seed, returns, lengths, sources, borderline
 ):
     def guarded(word):
-        return f"'{word}" if word.startswith(("=", "+", "-", "@", "\t", "\r")) else word
+        return f"'{word}" if word.lstrip().startswith(("=", "+", "-", "@")) else word
 
     header = ["episode", "confidence", "votes", "keep", "seed", "return", "length"]
     header += (["source"] if sources else []) + ["borderline"]

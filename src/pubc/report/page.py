@@ -8,6 +8,7 @@ by their hashes and nothing else, so that even a hole in the escaping would run 
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import json
 import math
@@ -42,11 +43,7 @@ def render(
         facts: Their comparison.
         policies: What policies learned and earned.
     """
-    loader = PackageLoader("pubc.report", "assets")
-    environment = Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    environment.filters |= {"told": summary.told, "exact": _exact, "ticks": _ticks}
+    environment = _environment()
     style = _own(environment, "page.css")
     script = "\n".join(_own(environment, name) for name in _SCRIPTS)
     data: dict[str, Any] = {}
@@ -68,6 +65,18 @@ def render(
         sections=_sections(run, facts, policies),
         **(_about(run, data["run"]) if run is not None else {"run": None}),
     )
+
+
+@functools.cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("pubc.report", "assets"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+    )
+    environment.filters |= {"told": summary.told, "exact": _exact, "ticks": _ticks}
+    return environment
 
 
 def _about(run: Run, drawn: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import csv
 import json
+import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,7 +28,17 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-_GUARDED = ("'=", "'+", "'-", "'@", "'\t", "'\r")
+_FORMULA = ("=", "+", "-", "@")
+_UNREADABLE = (
+    KeyError,
+    ValueError,
+    TypeError,
+    IndexError,
+    EOFError,
+    OSError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 _NUMBERS = ("confidence", "votes", "keep", "seed", "return", "length", "borderline")
 _ARRAYS = ("confidence", "selected", "centres", "counts", "curve")
 
@@ -133,7 +145,7 @@ class Run:
             return
         some = self.path / "borderline_steps.npz"
         if some.exists():
-            with np.load(some, allow_pickle=False) as file:
+            with some.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
                 stored, values = file["positions"], file["values"]
             if values.shape != (int(lengths[stored].sum()),):
                 raise _bad(some, "a value per step", f"shape {values.shape}")
@@ -172,7 +184,7 @@ def read_run(path: Path) -> Run:
         scores = _read_scores(path / "scores.csv")
         rounds = [_read_round(path, line) for line in _lines(path / "rounds.jsonl")]
         _check(path, document, scores, rounds)
-    except (KeyError, ValueError, TypeError, IndexError, OSError) as error:
+    except _UNREADABLE as error:
         raise DataError(
             f"{path}: the run cannot be read ({type(error).__name__}: {error}). `pubc verify "
             f"{path}` says which file was changed.",
@@ -216,7 +228,9 @@ def _read_scores(path: Path) -> Scores:
 
 def _read_round(path: Path, line: dict[str, Any]) -> Round:
     number = int(line["round"])
-    with np.load(path / f"rounds/round-{number:03d}.npz", allow_pickle=False) as file:
+    name = path / f"rounds/round-{number:03d}.npz"
+    # Opened here, or numpy would leave a file that is no archive open.
+    with name.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
         arrays = {name: file[name] for name in _ARRAYS}
     return Round(
         number=number,
@@ -253,7 +267,8 @@ def _floats(words: list[str]) -> Floats:
 
 
 def _unguarded(word: str) -> str:
-    return word[1:] if word.startswith(_GUARDED) else word
+    guarded = word.startswith("'") and word[1:].lstrip().startswith(_FORMULA)
+    return word[1:] if guarded else word
 
 
 def _bad(path: Path, expected: str, found: str) -> DataError:

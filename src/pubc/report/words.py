@@ -18,6 +18,12 @@ VERDICTS: dict[str, Verdict] = {
         "Converged",
         "Two rounds in a row chose the same trajectories, and nothing contradicts the choice.",
     ),
+    "weak_valley": (
+        "caution",
+        "Converged on a shallow valley",
+        "The rounds agree, but the two groups run into each other at the cut. Trust the far ends, "
+        "and look at the borderline trajectories.",
+    ),
     "no_valley": (
         "bad",
         "No cut found",

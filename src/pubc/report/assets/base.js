@@ -43,7 +43,7 @@ function told(value) {
   if (size >= 1e6 || size < 1e-4) text = value.toExponential(3);
   else if (size >= 1000) text = new Intl.NumberFormat("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 }).format(value);
   else text = value.toFixed(size >= 100 ? 2 : size >= 1 ? 3 : 4);
-  return text.replace("-", "\u2212");
+  return text.replaceAll("-", "\u2212");
 }
 const share = (value) => (value === null || Number.isNaN(value) ? "–" : (100 * value).toFixed(1) + " %");
 function short(value) {

@@ -27,6 +27,7 @@ function frame(width, height, x, y, options) {
     root.append(svg("text", { x: px(t), y: height - o.bottom + 17, "text-anchor": "middle" }, short(t)));
   }
   root.append(svg("line", { class: "axis", x1: o.left, x2: width - o.right, y1: py(y0), y2: py(y0) }));
+  if (o.yLabel) root.append(svg("text", { x: o.left - 8, y: 12, "text-anchor": "start" }, o.yLabel));
   if (o.xLabel) root.append(svg("text", { x: width - o.right, y: height - 3, "text-anchor": "end" }, o.xLabel));
   return { root, px, py, width, height, x: [x0, x1], y: [y0, y1], o, inner, tall, from: (p) => x0 + ((p - o.left) / inner) * (x1 - x0) };
 }
@@ -154,7 +155,7 @@ function pointChart(width, height, points, place, options) {
   const xr = range(points.x), yr = range(points.y);
   if (!xr || !yr) return nothing(options.empty);
   const pad = (r) => { const p = (r[1] - r[0]) * 0.04 || 1; return [r[0] - p, r[1] + p]; };
-  const f = frame(width, height, pad(xr), pad(yr), options);
+  const f = frame(width, height, pad(xr), pad(yr), Object.assign({ top: 24 }, options));
   const sharp = window.devicePixelRatio || 1;
   const canvas = place.querySelector("canvas") || place.insertBefore(el("canvas"), place.firstChild);
   canvas.width = width * sharp; canvas.height = height * sharp;

@@ -10,7 +10,7 @@ function showComparison(all) {
   for (let i = 0; i < n && marked.length < 500; i++) if (differ(i)) marked.push(i);
   const [a, b] = runs;
   chart("versus", (width, place) => pointChart(width, Math.min(460, Math.max(280, width * 0.5)), { x: a.confidence, y: b.confidence, marked, groups: [{ colour: "--other", has: (i) => !a.kept[i] && !b.kept[i] }, { colour: "--accent", has: (i) => a.kept[i] && b.kept[i] }, { colour: "--seed", has: differ }] }, place, {
-    xLabel: a.name, cutX: a.threshold, cutY: b.threshold, empty: "No confidences to draw.",
+    xLabel: a.name, yLabel: b.name, cutX: a.threshold, cutY: b.threshold, empty: "No confidences to draw.",
     say: (i) => [id(i)].concat(runs.map((run) => `${run.name}: ${told(run.confidence[i])}, ${run.kept[i] ? "kept" : "dropped"}`)).join("\n"),
   }));
   const columns = [{ key: "id", words: "Trajectory", width: "minmax(72px, 1.6fr)", sort: id, show: id }];

@@ -52,7 +52,7 @@ function showRun(run) {
   chart("scatter", (width, place) => {
     if (!returns) return nothing("Unknown: the dataset has no rewards.");
     legend(place, both.concat([["q", "seed"], ["t", "cut"]]));
-    return pointChart(width, Math.min(400, Math.max(260, width * 0.45)), { x: confidence, y: returns, marked: seeds, groups: [{ colour: "--other", has: (i) => !kept(i) }, { colour: "--accent", has: kept }] }, place, { xLabel: "confidence", cutX: run.threshold, say: about, empty: "No confidences to draw." });
+    return pointChart(width, Math.min(400, Math.max(260, width * 0.45)), { x: confidence, y: returns, marked: seeds, groups: [{ colour: "--other", has: (i) => !kept(i) }, { colour: "--accent", has: kept }] }, place, { xLabel: "confidence", yLabel: "return", cutX: run.threshold, say: about, empty: "No confidences to draw." });
   });
 
   showBorderline(run, { n, id, unsure, kept, seed, source, confidence, returns, lengths });

@@ -40,6 +40,7 @@ function bigTable(place, columns, count, options) {
     heads.forEach((head, k) => head.setAttribute("aria-sort", k === state.column ? (state.down ? "descending" : "ascending") : "none"));
     told_.textContent = `${told(rows.length)} of ${told(count)}`;
     tall.style.height = rows.length * ROW + "px";
+    body.style.height = Math.min(460, Math.max(3, rows.length) * ROW) + "px";
     body.scrollTop = 0;
     draw(true);
   }

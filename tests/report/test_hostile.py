@@ -1,0 +1,145 @@
+"""Strings from strangers: nothing runs, nothing escapes, nothing computes."""
+
+import csv
+import dataclasses
+import itertools
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from pubc.cli.main import main
+from pubc.pu.runfolder import score_table, write_table
+from pubc.report import write_report
+from pubc.report.compare import comparison
+from pubc.report.markdown import as_markdown
+from pubc.report.page import render
+from pubc.report.run import read_run
+from tests.report.browser import needs_browser
+from tests.report.build import make_run
+from tests.report.hostile import HOSTILE
+from tests.report.reading import Page
+
+
+def twisted(word):
+    """A way to put one hostile string wherever the run holds text."""
+    return lambda _: word
+
+
+MARK = "MARK"
+
+
+@pytest.fixture(scope="module")
+def marked(tmp_path_factory):
+    """A run in which a mark stands wherever words come from data."""
+    return read_run(make_run(tmp_path_factory.mktemp("runs") / "run", 12, 2, text=twisted(MARK)))
+
+
+def with_words(value, word):
+    """The same run, document or column with another word in place of the mark."""
+    if dataclasses.is_dataclass(value):
+        fields = {
+            f.name: with_words(getattr(value, f.name), word) for f in dataclasses.fields(value)
+        }
+        return type(value)(**fields)
+    if isinstance(value, dict):
+        return {key: with_words(entry, word) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(with_words(entry, word) for entry in value)
+    return word if isinstance(value, str) and value == MARK else value
+
+
+def test_no_string_changes_the_structure_of_the_page(marked):
+    """The parsed page has the same elements, in the same order, whatever the words."""
+    structure = Page(render(marked)).tags
+    for word in HOSTILE:
+        run = with_words(marked, word)
+        page = Page(render(run))
+        assert page.tags == structure, repr(word)
+        assert page.data["run"]["ids"] == [word] * 12
+        assert page.data["run"]["source_names"] == [word]
+        assert page.data["run"]["rounds"][0]["losses"][0][0] == word
+
+
+def test_no_string_becomes_markup_in_the_text_form(marked):
+    for word in HOSTILE:
+        text = as_markdown(with_words(marked, word), None, None)
+        outside = "\n".join(line for line in text.splitlines() if not line.startswith("    "))
+        for mark in ("<", "](", "!["):
+            bare = [at for at in range(len(outside)) if outside.startswith(mark, at)]
+            assert all(outside[at - 1] == "\\" for at in bare), repr(word)
+        assert all(c.isprintable() or c == "\n" for c in outside)
+
+
+@needs_browser
+def test_no_string_runs_asks_or_complains_in_a_browser(chromium, tmp_path):
+    everything = "\n".join(HOSTILE)
+    ids = list(itertools.islice(itertools.cycle(HOSTILE), 400))
+    name = "".join(c for c in HOSTILE[21] if c not in "/\0")
+    for number, text in enumerate((twisted(everything), iter_words())):
+        path = make_run(tmp_path / f"{number} {name}", ids=ids, text=text, steps=True)
+        pages = [write_report([path])]
+        other = make_run(tmp_path / f"{number} other", ids=ids, text=text, random_seed=2)
+        pages.append(write_report([path, other], tmp_path / f"{number} both"))
+        for page in pages:
+            chromium.open(page)
+            for selector in ("[data-column=id]", "[data-column=id]"):
+                chromium.click(selector)
+            chromium.run("document.querySelectorAll('button').forEach(b => b.click())")
+            assert chromium.run("typeof window.hacked") == "undefined"
+            assert chromium.run("document.querySelectorAll('script').length") == 2
+            assert chromium.run("document.querySelectorAll('img, iframe, base, link').length") == 0
+            assert chromium.complaints() == []
+            assert chromium.requests() == [page.resolve().as_uri()]
+
+
+def iter_words():
+    """A way to put another hostile string into every place."""
+    words = itertools.cycle(HOSTILE)
+    return lambda _: next(words)
+
+
+def test_no_escape_reaches_the_terminal(tmp_path, capsys):
+    name = "".join(c for c in HOSTILE[-1] + "\x1b[2J" if c not in "/\0")
+    path = make_run(tmp_path / name, 12, 1, text=iter_words())
+    figures = tmp_path / ("\x1b[31m" + "figures")
+    assert main(["report", str(path), "--figures", str(figures)]) == 0
+    assert main(["report", str(tmp_path / "\x1b[5mnowhere")]) == 2
+    printed = capsys.readouterr()
+    for text in (printed.out, printed.err):
+        assert all(c.isprintable() or c == "\n" for c in text), repr(text)
+
+
+def test_no_cell_of_the_scores_is_a_live_formula(tmp_path):
+    words = [*HOSTILE, " =1+1", "\t=1+1", "\n@x", "-2+3", "+1", "=1"]
+    count = len(words)
+    mixed = SimpleNamespace(
+        ids=np.array(words, dtype=object),
+        sources=np.array(words[::-1], dtype=object),
+        lengths=np.ones(count, int),
+        total_rewards=lambda: np.linspace(-5, 5, count),
+    )
+    result = SimpleNamespace(
+        confidence=np.linspace(-1, 1, count),
+        votes=np.zeros(count, int),
+        mask=np.zeros(count, bool),
+        seeds=np.zeros(count, bool),
+        quality=SimpleNamespace(borderline=np.zeros(count, bool)),
+    )
+    write_table(tmp_path / "scores.csv", score_table(mixed, result), overwrite=False)
+    with (tmp_path / "scores.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == count
+    for row in rows:
+        for cell in (row["episode"], row["source"]):
+            assert cell.lstrip()[:1] not in set("=+-@"), repr(cell)
+
+
+@pytest.mark.parametrize("word", HOSTILE[::20])
+def test_names_of_compared_runs_are_text(tmp_path, word):
+    name = "".join(c for c in word if c not in "/\0") or "x"
+    runs = [read_run(make_run(tmp_path / f"{name}{n}", 12, 1, random_seed=n)) for n in (0, 1)]
+    facts = comparison(runs)
+    page = Page(render(None, runs, facts))
+    assert facts["names"] == [f"{name}0", f"{name}1"]
+    assert [tag for tag, _ in page.tags].count("script") == 2
