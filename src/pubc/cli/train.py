@@ -66,7 +66,7 @@ class Train:
     """Also send the metrics to this Weights & Biases project."""
     force: bool = False
     """Replace the policy folder if it exists."""
-    reading: formats.ReadOptions = field(default_factory=formats.ReadOptions)
+    reading: formats.ReadOptions = formats.FROM_COMMAND_LINE
     """How to read the dataset."""
     json: bool = False
     """Print one JSON document instead of text."""

@@ -77,26 +77,26 @@ class Pace:
     """Chooses the number of threads by the clock; it changes the speed and nothing else.
 
     Threads that wait for one another spin. Beside other busy processes that makes two threads
-    many times slower than one, so now and then both are tried for a few updates.
+    many times slower than one. So work begins with one, and now and then all are tried.
     """
 
-    _TRIAL = 4
+    _TRIAL = 2
     """Updates per trial."""
     _SHARE = 20
-    """A trial takes at most one part in this many of the time."""
+    """Trials take at most one part in this many of the time."""
+    _FIRST = 0.2
+    """Seconds of work before the first trial; less work than that needs no help."""
 
     def __init__(self, most: int) -> None:
         self._choices = sorted({1, min(most, torch.get_num_threads())})
-        self._best = self._choices[-1]
+        self._best = 1
         self._trials: list[int] = []
         self._seconds: dict[int, float] = {}
-        self._next = 0.0
+        self._until_next = self._FIRST
 
     def next(self, left: int) -> tuple[int, int]:
         """How many updates to do next, and with how many threads."""
-        if len(self._choices) == 1:
-            return left, self._best
-        if not self._trials and time.perf_counter() >= self._next:
+        if not self._trials and len(self._choices) > 1 and self._until_next <= 0:
             self._trials = list(self._choices)
         if self._trials:
             return min(self._TRIAL, left), self._trials[0]
@@ -105,12 +105,12 @@ class Pace:
     def took(self, seconds: float, updates: int) -> None:
         """Say how long the updates took."""
         if not self._trials:
+            self._until_next -= seconds
             return
         self._seconds[self._trials.pop(0)] = seconds / updates
         if not self._trials:
             self._best = min(self._choices, key=self._seconds.__getitem__)
-            spent = self._TRIAL * sum(self._seconds.values())
-            self._next = time.perf_counter() + self._SHARE * spent
+            self._until_next = self._SHARE * self._TRIAL * sum(self._seconds.values())
 
 
 class FusedStep:

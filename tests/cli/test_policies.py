@@ -1,0 +1,156 @@
+"""`pubc train`, `evaluate`, `compare`, `export`: exit codes, sentences and documents."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import pubc
+from pubc.cli.main import main
+from pubc.policies.store import save
+from tests.policies.sets import random_policy, tiny
+
+pytest.importorskip("gymnasium")
+
+
+@pytest.fixture(autouse=True)
+def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(words: str, capsys) -> tuple[int, str, str]:
+    code = main(words.split())
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+@pytest.fixture
+def data(in_folder: Path) -> Path:
+    pubc.save("data.npz", tiny(observations=3, actions=1))
+    return in_folder / "data.npz"
+
+
+def test_a_policy_is_trained_evaluated_compared_and_exported(data: Path, capsys):
+    pytest.importorskip("onnxruntime")
+    code, out, err = run("train data.npz --out a --epochs 2", capsys)
+    assert code == 0
+    assert "learned from" in out
+    assert "epochs" in err
+    code, out, _ = run("train data.npz --out b --algo 50%bc --epochs 1 --json", capsys)
+    assert code == 0
+    assert json.loads(out)["learner"] == "50%bc"
+
+    words = "--env Pendulum-v1 --episodes 3"
+    code, out, err = run(f"evaluate a {words} --reference -2000 0 --record r.jsonl --json", capsys)
+    document = json.loads(out)
+    assert (code, err) == (0, "")
+    assert document["environment"] == "Pendulum-v1"
+    assert document["score"] == pytest.approx((document["return"]["mean"] + 2000) / 2000)
+    assert {"mean", "std", "interval"} <= set(document["return"])
+
+    code, out, _ = run(f"compare a b {words} --plot c.svg --record r.jsonl", capsys)
+    assert code == 0
+    assert "against the first" in out
+    assert Path("c.svg").read_text().startswith("<?xml")
+    assert len(Path("r.jsonl").read_text().splitlines()) == 3
+
+    code, out, _ = run("export a a.onnx --json", capsys)
+    assert code == 0
+    assert json.loads(out)["max_difference"] <= 1e-5
+
+
+def test_what_a_filter_kept_is_trained_on(data: Path, capsys):
+    Path("RUN").mkdir()
+    pubc.save("RUN/kept.npz", tiny(trajectories=7, observations=3, actions=1))
+    run_file = Path("RUN/run.json")
+    run_file.write_text(
+        json.dumps({"kind": "filter", "status": "converged", "kept_path": "kept.npz"})
+    )
+    code, out, _ = run("train RUN --out p --epochs 1 --json", capsys)
+    assert code == 0
+    assert json.loads(out)["trajectories"] == 7
+    run_file.write_text(json.dumps({"kind": "filter", "status": "running"}))
+    code, _, err = run("train RUN --out q", capsys)
+    assert (code, "not finished" in err) == (2, True)
+    run_file.write_text(json.dumps({"kind": "filter", "status": "no_valley", "kept_path": None}))
+    code, _, err = run("train RUN --out q", capsys)
+    assert (code, "kept no trajectories" in err) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ("train data.npz --out p --algo bcc", 2, "Did you mean 'bc'"),
+        ("train data.npz --out p --positives data.npz", 2, "belong to dwbc"),
+        ("train data.npz --out p --algo dwbc", 2, "--positives"),
+        ("train data.npz --out p --algo dwbc --positives wide.npz", 3, "has 3 observation and 1"),
+        ("train data.npz --out p --device cuda", 2, "No CUDA device"),
+        ("train data.npz --out p --tensorboard t", 2, "pubc[tensorboard]"),
+        ("train data.npz --out p --wandb t", 2, "pubc[wandb]"),
+        ("train absent.npz --out p", 2, "absent.npz"),
+        ("evaluate absent --env Pendulum-v1", 2, "no such policy folder"),
+        ("evaluate wide", 2, "--env"),
+        ("evaluate wide --env Pendulum-v1 --episodes 1", 3, "trained for another environment"),
+        ("evaluate wide --env Pendulm-v1 --episodes 1", 2, "Did you mean 'Pendulum-v1'"),
+        ("compare wide --env Pendulum-v1", 2, "two policies or more"),
+        ("compare wide other --env Pendulum-v1 --plot x.jpg", 2, ".png or .svg"),
+        ("export wide x.onx", 2, "Did you mean '.onnx'"),
+        ("export ant/expert x.pt", 2, "already plain files"),
+    ],
+)
+def test_errors_are_one_sentence_with_the_right_code(
+    words: str, code: int, said: str, data: Path, capsys, monkeypatch: pytest.MonkeyPatch
+):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    pubc.save("wide.npz", tiny())
+    save(Path("wide"), random_policy(), about={})
+    before = sorted(Path().rglob("*"))
+    found, out, err = run(words, capsys)
+    assert found == code
+    assert said in err
+    assert err.count("\n") == 1
+    assert out == ""
+    assert sorted(Path().rglob("*")) == before
+
+
+def test_a_film_of_a_policy(in_folder: Path, capsys, monkeypatch: pytest.MonkeyPatch):
+    pytest.importorskip("imageio")
+    import numpy as np
+
+    from pubc.cli import film
+
+    def drawn(environment: str, actions: np.ndarray, start: int) -> list[np.ndarray]:
+        assert len(actions) == 200
+        return [np.full((8, 8, 3), shade, np.uint8) for shade in (0, 100, 200)]
+
+    monkeypatch.setattr(film, "_frames", drawn)
+    save(in_folder / "p", random_policy(3, 1), about={})
+    words = "evaluate p --env Pendulum-v1 --episodes 1 --json --frames"
+    assert run(f"{words} x.gif", capsys)[0] == 0
+    assert Path("x.gif").read_bytes().startswith(b"GIF8")
+    assert run(f"{words} pictures", capsys)[0] == 0
+    assert len(list(Path("pictures").glob("*.png"))) == 3
+
+
+def test_an_environment_that_cannot_be_drawn_says_so(
+    in_folder: Path, capsys, monkeypatch: pytest.MonkeyPatch
+):
+    import gymnasium
+
+    save(in_folder / "p", random_policy(3, 1), about={})
+    make = gymnasium.make
+
+    def blind(id: str, **given):
+        if "render_mode" in given:
+            raise RuntimeError("no screen")
+        return make(id, **given)
+
+    monkeypatch.setattr(gymnasium, "make", blind)
+    code, _, err = run("evaluate p --env Pendulum-v1 --episodes 1 --frames x.gif --json", capsys)
+    assert code == 4
+    assert "could not draw Pendulum-v1 (no screen)" in err
+    assert not Path("x.gif").exists()

@@ -1,0 +1,108 @@
+"""The hand-written training step against automatic differentiation and torch's own Adam."""
+
+import numpy as np
+import pytest
+import torch
+
+from pubc.errors import UsageError
+from pubc.policies.fused import FusedStep, Pace, initial_parameters, shards_of, split, threads
+
+SEEN, ACTS = 7, 3
+
+
+def step_for(head: str, batch: int = 96, chunk: int = 5, hidden: tuple[int, ...] = (32, 24)):
+    rng = np.random.default_rng(1)
+    sizes = (SEEN, *hidden, ACTS * (2 if head == "gaussian" else 1))
+    flat = torch.from_numpy(initial_parameters(sizes, rng))
+    step = FusedStep(sizes, batch, head, flat, chunk=chunk)
+    step.inputs.copy_(torch.from_numpy(rng.normal(size=step.inputs.shape)))
+    step.inputs[..., -1] = 1
+    step.targets.copy_(torch.from_numpy(rng.uniform(-1, 1, size=step.targets.shape)))
+    return step
+
+
+def loss_by_hand(step, flat, number: int):
+    x = step.inputs[number].reshape(-1, SEEN + 1)
+    y = step.targets[number].reshape(-1, ACTS)
+    below = x
+    *hidden, last = split(flat, step.sizes)
+    for layer in hidden:
+        below = torch.cat([torch.relu(below @ layer), x[:, -1:]], dim=1)
+    out = torch.tanh(below @ last)
+    if step.head == "deterministic":
+        return ((out - y) ** 2).mean()
+    log_std = -1.5 + 3.5 * out[:, ACTS:]
+    return (log_std + 0.5 * ((out[:, :ACTS] - y) / log_std.exp()) ** 2).mean()
+
+
+@pytest.mark.parametrize("hidden", [(32, 24), (16,), (8, 8, 8)])
+@pytest.mark.parametrize("head", ["deterministic", "gaussian"])
+def test_the_gradient_is_that_of_autograd(head: str, hidden: tuple[int, ...]):
+    step = step_for(head, hidden=hidden)
+    ours = step.gradient(step.inputs[0], step.targets[0])
+    flat = step.parameters.clone().requires_grad_()
+    loss = loss_by_hand(step, flat, 0)
+    loss.backward()
+    assert torch.allclose(ours, flat.grad, rtol=1e-4, atol=1e-6)
+    assert step.take_loss() / step.batch == pytest.approx(loss.item(), rel=1e-5)
+    assert step.take_loss() == 0
+
+
+@pytest.mark.parametrize("head", ["deterministic", "gaussian"])
+def test_updates_are_those_of_torchs_adam(head: str):
+    step = step_for(head)
+    flat = step.parameters.clone().requires_grad_()
+    optimiser = torch.optim.Adam([flat], lr=3e-3)
+    for number in range(5):
+        optimiser.zero_grad()
+        loss_by_hand(step, flat, number).backward()
+        optimiser.step()
+    step.run(5, 3e-3)
+    assert torch.allclose(step.parameters, flat.detach(), rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("batch", [96, 1024])
+def test_the_number_of_threads_changes_no_bit(batch: int):
+    results = []
+    for count in (1, 2):
+        step = step_for("deterministic", batch, hidden=(256, 256))
+        step._pace._choices, step._pace._best = [count], count
+        with threads(count):
+            step.run(5, 1e-3)
+            step.run(5, 1e-3)
+        results.append(step.parameters)
+    assert torch.equal(*results)
+
+
+def test_a_batch_that_cannot_be_cut_evenly_is_refused():
+    with pytest.raises(UsageError, match="multiple of 2"):
+        step_for("deterministic", batch=101)
+
+
+def test_shards_depend_on_the_batch_alone():
+    assert [shards_of(n) for n in (1, 63, 64, 511, 512, 4096)] == [1, 1, 2, 2, 4, 4]
+
+
+def test_threads_are_put_back():
+    before = torch.get_num_threads()
+    with threads(1):
+        assert torch.get_num_threads() == 1
+    assert torch.get_num_threads() == before
+
+
+def test_the_pace_takes_the_faster_number_of_threads():
+    for times, best in (((1.0, 9.0), 1), ((9.0, 1.0), 2)):
+        pace = Pace(2)
+        pace._choices = [1, 2]
+        assert pace.next(100) == (100, 1)
+        pace.took(pace._FIRST, 100)
+        tried = []
+        for seconds in times:
+            tried.append(pace.next(100))
+            pace.took(seconds, 2)
+        assert tried == [(2, 1), (2, 2)]
+        assert pace.next(100) == (100, best)
+        pace.took(20 * sum(times) - 1, 100)
+        assert pace.next(100) == (100, best)
+        pace.took(2.0, 1)
+        assert pace.next(100) == (2, 1)

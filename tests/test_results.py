@@ -1,0 +1,43 @@
+"""Records: keyed by what was asked for, readable after a kill."""
+
+from pathlib import Path
+
+import pytest
+
+from pubc.errors import DataError
+from pubc.results import Record, append, key_of, read
+
+
+def test_records_come_back(tmp_path: Path):
+    path = tmp_path / "results.jsonl"
+    first = Record({"env": "ant", "seed": 0}, {"return": {"mean": 1.5}})
+    append(path, first)
+    append(path, Record({"env": "ant", "seed": 1}, {"return": {"mean": 2.5}}))
+    found = read(path)
+    assert [one.values["return"]["mean"] for one in found] == [1.5, 2.5]
+    assert found[0].key == first.key != found[1].key
+
+
+def test_the_key_does_not_depend_on_the_order():
+    assert key_of({"a": 1, "b": 2}) == key_of({"b": 2, "a": 1})
+
+
+def test_a_torn_last_line_is_passed_over(tmp_path: Path):
+    path = tmp_path / "results.jsonl"
+    append(path, Record({"seed": 0}, {}))
+    with path.open("ab") as file:
+        file.write(b'{"key": "12')
+    assert len(read(path)) == 1
+    append(path, Record({"seed": 1}, {}))
+    assert len(read(path)) == 2
+
+
+def test_a_line_that_is_no_record_is_refused(tmp_path: Path):
+    path = tmp_path / "results.jsonl"
+    path.write_text('{"key": "0", "cell": {"seed": 1}}\n')
+    with pytest.raises(DataError, match="line 1 is not a record"):
+        read(path)
+
+
+def test_no_file_is_no_records(tmp_path: Path):
+    assert read(tmp_path / "absent") == []
