@@ -124,6 +124,7 @@ def load(
             "its elements are not plain numbers, so it is never opened.",
             field=array.name,
         )
+    present = _present(keys, array, options, findings, needed=needed)
     if any(c > n for n, c in zip(array.shape[1:], array.chunks[1:], strict=True)):
         findings.warn(
             "odd_chunks",
@@ -131,7 +132,6 @@ def load(
             "have been wider once.",
             field=array.name,
         )
-    present = _present(keys, array, options, findings, needed=needed)
     return _decode(keys, array, present, findings)
 
 
