@@ -65,7 +65,7 @@ def _read(
     episodes = read_episodes(info, findings)
     chosen = options.observation_keys or options.action_key or options.reward_key
     notes = None if chosen else read_notes(info, findings)
-    wanted = None if notes is None else {*notes.features(), *_FLAGS, *INDEX[1:4]}
+    wanted = None if notes is None else {*notes.features(), *INDEX[1:4]}
     rows = read_rows(info, episodes, wanted, options, findings)
     cross_check(info, episodes, rows, options, findings)
     _check_widths(info, rows, options, findings)
