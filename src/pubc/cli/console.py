@@ -7,6 +7,7 @@ terminal, a plain line now and then elsewhere.
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +20,7 @@ __all__ = [
     "clean",
     "csv_cell",
     "facts",
+    "headline",
     "histogram",
     "one_line",
     "progress",
@@ -29,6 +31,7 @@ __all__ = [
 Progress = Callable[[int, str], None]
 """Called with the work done so far and a word on it."""
 
+_TONES = {"plain": "1", "good": "1;32", "caution": "1;33", "bad": "1;31", "quiet": "2"}
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
@@ -68,11 +71,27 @@ def warn(text: str) -> None:
     print(f"pubc: {clean(text)}", file=sys.stderr)
 
 
+def headline(text: str, tone: str = "plain") -> None:
+    """Print what a command came to, as the first line of its summary.
+
+    Args:
+        text: One sentence.
+        tone: `good`, `caution` or `bad` colour it on a terminal; `plain` makes it bold.
+    """
+    print(_styled(one_line(text), tone))
+
+
 def facts(rows: Sequence[tuple[str, str]]) -> None:
-    """Print names and values in two aligned columns."""
+    """Print names and values in two aligned columns; names stand back on a terminal."""
     width = max((len(name) for name, _ in rows), default=0)
     for name, value in rows:
-        say(f"{name:<{width}}  {one_line(value)}")
+        print(_styled(f"{clean(name):<{width}}", "quiet") + f"  {one_line(value)}")
+
+
+def _styled(text: str, tone: str) -> str:
+    """Clean text in colour, where somebody looks at it who did not ask for none."""
+    plain = not sys.stdout.isatty() or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
+    return text if plain else f"\x1b[{_TONES[tone]}m{text}\x1b[0m"
 
 
 def histogram(values: ArrayLike, bins: int = 40) -> str:

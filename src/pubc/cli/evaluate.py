@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from pubc.cli.console import facts, histogram, progress
+from pubc.cli.console import facts, headline, histogram, progress
 from pubc.errors import UsageError
 
 __all__ = ["COMMAND", "Evaluate", "find_environment", "find_reference", "measure"]
@@ -168,4 +168,5 @@ def _show(document: dict[str, Any]) -> None:
         words = f"{known['from']}: {known['min']:,.1f} is 0, {known['max']:,.1f} is 1"
         rows.append(("score", f"{document['score']:.3f}   ({words})"))
     rows.append(("seconds", f"{document['seconds']:.1f}"))
+    headline(f"{document['policy']} earns {earned['mean']:,.1f} in {document['environment']}")
     facts(rows)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from pubc import formats
-from pubc.cli.console import facts, progress
+from pubc.cli.console import facts, headline, progress
 from pubc.errors import DataError, MissingExtraError, UsageError
 from pubc.policies.options import TrainOptions
 from pubc.storage import read_json
@@ -228,4 +228,5 @@ def _show(document: dict[str, Any]) -> None:
     for name, value in (document["metrics"] or {}).items():
         rows.append((name.replace("_", " "), f"{value:.5g}"))
     rows.append(("seconds", f"{document['seconds']:.1f}"))
+    headline(f"{document['learner']} learned from {document['trajectories']:,} trajectories")
     facts(rows)

@@ -138,7 +138,8 @@ def _closing_parts(run: Run) -> list[str]:
     parts = ["## What this cannot tell you", said, "## Next"]
     parts += [f"{tool}:\n\n{_indented(text)}" for tool, text in words.next_commands(run)]
     parts += ["## Where this comes from", _indented(words.command(run))]
-    rows = [[name, told(value, kind)] for _, name, value, kind in summary.provenance(run)]
+    known = [*summary.provenance(run), *summary.settings(run)]
+    rows = [[name, told(value, kind)] for _, name, value, kind in known]
     return [*parts, _table(["", ""], rows)]
 
 

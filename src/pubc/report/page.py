@@ -97,7 +97,7 @@ def _about(run: Run, drawn: Mapping[str, Any]) -> dict[str, Any]:
         "limits": words.limits(run),
         "commands": words.next_commands(run),
         "command": words.command(run),
-        "provenance": summary.provenance(run),
+        "provenance": {"facts": summary.provenance(run), "settings": summary.settings(run)},
     }
 
 

@@ -17,6 +17,7 @@ __all__ = [
     "flat",
     "groups",
     "provenance",
+    "settings",
     "sources",
     "tiles",
     "told",
@@ -24,6 +25,10 @@ __all__ = [
 ]
 
 _SHOWN = ("recipe", "settings", "reading")
+
+
+Fact = tuple[str, str, Any, str]
+"""Where a value stands in the run, what it is called, the value, and how to print it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,12 +203,12 @@ def confusions(run: Run) -> list[dict[str, Any]]:
     return rows
 
 
-def provenance(run: Run) -> list[tuple[str, str, Any, str]]:
-    """Key, words, value and kind of every fact that says where the run comes from."""
+def provenance(run: Run) -> list[Fact]:
+    """Where the run comes from."""
     document = run.document
     data, machine = document["data"], document.get("machine") or {}
     times = document.get("times") or {}
-    rows: list[tuple[str, str, Any, str]] = [
+    rows: list[Fact] = [
         ("run.status", "Status", document["status"], "auto"),
         ("run.data.path", "Data", data["path"], "auto"),
         ("run.data.format", "Format", data["format"], "auto"),
@@ -221,10 +226,16 @@ def provenance(run: Run) -> list[tuple[str, str, Any, str]]:
     ]
     rows += [(f"run.{n}", n, document.get(n), "auto") for n in ("pubc", "python", "numpy", "torch")]
     rows += [(f"run.machine.{name}", name, value, "auto") for name, value in machine.items()]
-    for part in _SHOWN:
-        for name, value in flat(part, document.get(part)):
-            rows.append((f"run.{name}", name, value, "auto"))
     return rows
+
+
+def settings(run: Run) -> list[Fact]:
+    """Every setting of the run, given or by default."""
+    return [
+        (f"run.{name}", name, value, "auto")
+        for part in _SHOWN
+        for name, value in flat(part, run.document.get(part))
+    ]
 
 
 def flat(name: str, value: Any) -> list[tuple[str, Any]]:
