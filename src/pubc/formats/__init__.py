@@ -119,19 +119,18 @@ def parse(path: Path, name: str, options: ReadOptions) -> TrajectorySet:
 
     Raises:
         DataError: The file is not what its format promises, however its parser put it.
-        EnvironmentFailure: It may not be read, or memory does not suffice.
+        EnvironmentFailure: It may not be read.
+        MemoryError: Memory does not suffice.
     """
     module = get(name)
     findings = Findings(path, strict=options.strict)
     try:
         refuse_links_out(path, findings)
         return module.read(path, options, findings)
-    except PubcError:
+    except (PubcError, MemoryError):
         raise
     except PermissionError:
         raise EnvironmentFailure(f"{path}: no permission to read it.") from None
-    except MemoryError:
-        raise EnvironmentFailure(f"{path}: not enough memory to read it.") from None
     except Exception as error:
         # Parsers of damaged files raise whatever they stumble over; users get one class.
         raise DataError(

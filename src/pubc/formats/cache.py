@@ -66,7 +66,7 @@ def open_dataset(path: Path, options: ReadOptions) -> Opened:
     if name is not None:
         formats.get(name)  # an unknown name is refused before anything is opened
     if name in OWN and options.isolate != "on":
-        return Opened(formats.parse(path, name, options), name)
+        return Opened(_here(path, name, options), name)
     copy = cache_folder() / "datasets" / f"{_key(path, options)}.store" if options.cache else None
     found = None if copy is None else _from_cache(copy)
     if found is not None:
@@ -74,12 +74,19 @@ def open_dataset(path: Path, options: ReadOptions) -> Opened:
     if options.isolate != "off":
         return _in_child(path, options, copy)
     name = name or detect(path)
-    trajectories = formats.parse(path, name, options)
+    trajectories = _here(path, name, options)
     if copy is not None and formats.get(name).SLOW:
         # A cache that cannot be written costs time, not the result.
         with contextlib.suppress(PubcError):
             store.write(copy, trajectories, overwrite=True, origin=name)
     return Opened(trajectories, name)
+
+
+def _here(path: Path, name: str, options: ReadOptions) -> TrajectorySet:
+    try:
+        return formats.parse(path, name, options)
+    except MemoryError:
+        raise EnvironmentFailure(f"{path}: not enough memory to read it.") from None
 
 
 def _name(path: Path, options: ReadOptions) -> str | None:
