@@ -16,7 +16,7 @@ import pubc
 from pubc.collect import Request, collect, collecting, custom, find
 from pubc.collect.mixtures import work_folder
 from pubc.errors import DataError, EnvironmentFailure, UsageError
-from pubc.storage import read_json
+from pubc.storage import read_json, verify
 
 pytest.importorskip("mujoco")
 SMALL = Request(find("ant:E+E+W+N"), None, 3, seed_steps=150)
@@ -44,7 +44,19 @@ def test_one_and_two_processes_give_identical_bytes(small: Path, tmp_path: Path)
 
 
 def test_nothing_is_left_but_the_mixture_and_its_seed_positives(small: Path):
-    assert set(bytes_of(small)) == {"x.npz", "x-seed.npz"}
+    names = {"x.npz", "x-seed.npz"}
+    assert set(bytes_of(small)) == names | {f"{name}.manifest.json" for name in names}
+
+
+def test_what_was_written_can_be_verified(small: Path, tmp_path: Path):
+    for name in ("x.npz", "x-seed.npz"):
+        assert verify(small / name) == []
+    for path in small.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    changed = bytearray((tmp_path / "x.npz").read_bytes())
+    changed[5000] ^= 1
+    (tmp_path / "x.npz").write_bytes(changed)
+    assert [fault.file for fault in verify(tmp_path / "x.npz")] == ["x.npz"]
 
 
 def test_a_killed_run_continued_gives_identical_bytes(small: Path, tmp_path: Path):

@@ -22,7 +22,8 @@ from pubc.collect.request import Request
 from pubc.errors import EnvironmentFailure, UsageError
 from pubc.formats import save
 from pubc.formats.detect import format_for_new
-from pubc.storage import lock, read_json, write_json
+from pubc.storage import lock, read_json, seal_file, write_json
+from pubc.trajectory import TrajectorySet
 
 __all__ = ["Collected", "Progress", "collect", "collecting", "work_folder"]
 
@@ -245,9 +246,17 @@ def _write(
     for ledger in ledgers:
         if ledger.source == SEED_SOURCE and beside is not None:
             seeds = seed_positives(ledger, request.recipe.expert.name, metadata)
-            save(beside, seeds, overwrite=overwrite)
+            _save(beside, seeds, overwrite=overwrite)
     if request.seed_inside and beside is not None:
         write_json(beside, {"dataset": out.name, "ids": marked}, overwrite=overwrite)
     # The mixture comes last: where it stands, everything stands.
-    save(out, trajectories, overwrite=overwrite)
+    _save(out, trajectories, overwrite=overwrite)
     return Collected(out, beside, len(trajectories), trajectories.steps)
+
+
+def _save(path: Path, trajectories: TrajectorySet, *, overwrite: bool) -> None:
+    save(path, trajectories, overwrite=overwrite)
+    if path.is_file():
+        # A folder holds its manifest; a file gets one beside it, for `pubc verify`.
+        about = {"trajectories": len(trajectories), "steps": trajectories.steps}
+        seal_file(path, kind="dataset", about={**about, "metadata": dict(trajectories.metadata)})
