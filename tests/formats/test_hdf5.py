@@ -263,6 +263,15 @@ def test_one_large_text_shared_by_many_elements_is_refused(tmp_path: Path):
     assert caught.value.code == "bomb"
 
 
+def test_millions_of_declared_texts_are_refused_at_once(tmp_path: Path):
+    path = tmp_path / "set.hdf5"
+    with h5py.File(path, "w") as file:
+        file.create_dataset("words", shape=(4_000_000,), dtype=h5py.string_dtype(), chunks=(1000,))
+    with open_checked(path, Findings(path)) as file, pytest.raises(DataError) as caught:
+        file.words("words")
+    assert caught.value.code == "bomb"
+
+
 def test_an_attribute_that_is_no_plain_value_is_left_out(tmp_path: Path):
     path = tmp_path / "set.hdf5"
     with h5py.File(path, "w") as file:

@@ -30,6 +30,8 @@ from pubc.trajectory import Array
 
 __all__ = ["Checked", "open_checked", "root_names"]
 
+WORD_LIMIT = 20_000
+"""Texts in one dataset, which are read one by one."""
 TEXT_LIMIT = 16 << 20
 """Letters in one text; more is a trap."""
 _NUMBERS = (h5t.INTEGER, h5t.FLOAT, h5t.ENUM)
@@ -126,6 +128,8 @@ class Checked:
         with self._words(name):
             if h5py.check_string_dtype(dataset.dtype) is None:
                 self.findings.refuse("bad_dtype", f"expected text: {dataset.dtype}.", field=name)
+            if dataset.size is not None and dataset.size > WORD_LIMIT:
+                self.findings.refuse("bomb", f"more than {WORD_LIMIT:,} texts.", field=name)
             # One at a time: many elements of one small file may share one large text.
             for place in np.ndindex(dataset.shape or ()):
                 found.append(decode(dataset[place]))
