@@ -126,9 +126,12 @@ class Checked:
         dataset = h5py.Dataset(node.id)
         found, size = [], 0
         with self._words(name):
-            if h5py.check_string_dtype(dataset.dtype) is None:
+            kind = h5py.check_string_dtype(dataset.dtype)
+            if kind is None or node.shape is None:
                 self.findings.refuse("bad_dtype", f"expected text: {dataset.dtype}.", field=name)
-            if dataset.size is not None and dataset.size > WORD_LIMIT:
+            if kind.length is not None and dataset.size * kind.length <= TEXT_LIMIT:
+                return [decode(word) for word in np.ravel(dataset[()]).tolist()]
+            if dataset.size > WORD_LIMIT:
                 self.findings.refuse("bomb", f"more than {WORD_LIMIT:,} texts.", field=name)
             # One at a time: many elements of one small file may share one large text.
             for place in np.ndindex(dataset.shape or ()):
