@@ -90,7 +90,8 @@ def facts(rows: Sequence[tuple[str, str]]) -> None:
 
 def _styled(text: str, tone: str) -> str:
     """Clean text in colour, where somebody looks at it who did not ask for none."""
-    plain = not sys.stdout.isatty() or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
+    seen = sys.stdout is not None and sys.stdout.isatty()
+    plain = not seen or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
     return text if plain else f"\x1b[{_TONES[tone]}m{text}\x1b[0m"
 
 
@@ -110,8 +111,11 @@ def histogram(values: ArrayLike, bins: int = 40) -> str:
 
 
 @contextlib.contextmanager
-def progress(label: str, total: int, *, quiet: bool = False) -> Iterator[Progress]:
-    """Show progress: a bar on a terminal, a plain line every few seconds elsewhere."""
+def progress(label: str, total: int | None, *, quiet: bool = False) -> Iterator[Progress]:
+    """Show progress: a bar on a terminal, a plain line every few seconds elsewhere.
+
+    A total of None means that nobody knows how much there is to do.
+    """
     if quiet:
         yield lambda done, word: None
         return
@@ -130,11 +134,9 @@ def progress(label: str, total: int, *, quiet: bool = False) -> Iterator[Progres
     def line(done: int, word: str) -> None:
         nonlocal last
         now = time.monotonic()
-        if now - last >= 5 or done >= total:
+        if now - last >= 5 or (total is not None and done >= total):
             last = now
-            print(
-                f"{label}: {done:,} of {total:,} {clean(word)}".rstrip(),
-                file=sys.stderr,
-            )
+            many = f"{done:,}" if total is None else f"{done:,} of {total:,}"
+            print(f"{label}: {many} {clean(word)}".rstrip(), file=sys.stderr)
 
     yield line
