@@ -5,6 +5,7 @@ that cannot run in a test (it installs, or takes hours) has a comment above it t
 `<!-- not run: REASON -->`.
 """
 
+import importlib
 import os
 import re
 import subprocess
@@ -61,3 +62,18 @@ LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)")
 def test_every_link_leads_somewhere(page: Path):
     for target in LINK.findall(page.read_text()):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+ROW = re.compile(
+    r"^\| (?P<part>[^|]+) \| `(?P<name>pubc[^`]+)` \| `(?P<test>tests/[^`]+)` \|$", re.M
+)
+
+
+def test_the_paper_map_names_what_exists():
+    rows = list(ROW.finditer((ROOT / "docs" / "paper-map.md").read_text()))
+    assert len(rows) > 20
+    for row in rows:
+        module, _, name = row["name"].rpartition(".")
+        assert hasattr(importlib.import_module(module), name), row["part"]
+        file, _, test = row["test"].partition("::")
+        assert f"def {test}(" in (ROOT / file).read_text(), row["part"]
