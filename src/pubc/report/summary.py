@@ -84,7 +84,7 @@ def tiles(run: Run) -> list[Tile]:
     """The label-free estimate, as the top of the page shows it."""
     document, quality = run.document, run.document["quality"]
     held = quality["held_out_seeds"]
-    rank = "rank above this share of the others (median over seeds held out of training)"
+    rank = "rank above this share of the others, though the judges never saw them; 50 % is chance"
     return [
         Tile(
             "Kept",

@@ -27,7 +27,7 @@ function frame(width, height, x, y, options) {
     root.append(svg("text", { x: px(t), y: height - o.bottom + 17, "text-anchor": "middle" }, short(t)));
   }
   root.append(svg("line", { class: "axis", x1: o.left, x2: width - o.right, y1: py(y0), y2: py(y0) }));
-  if (o.yLabel) root.append(svg("text", { x: o.left - 8, y: 12, "text-anchor": "start" }, o.yLabel));
+  if (o.yLabel) root.append(svg("text", { x: o.left, y: 13, "text-anchor": "start" }, o.yLabel));
   if (o.xLabel) root.append(svg("text", { x: width - o.right, y: height - 3, "text-anchor": "end" }, o.xLabel));
   return { root, px, py, width, height, x: [x0, x1], y: [y0, y1], o, inner, tall, from: (p) => x0 + ((p - o.left) / inner) * (x1 - x0) };
 }
@@ -59,8 +59,10 @@ function roundChart(round, width, height, small) {
   const wide = Math.max(0.6, (f.inner / c.length) * 0.88);
   c.forEach((centre, i) => {
     const x = f.px(centre) - wide / 2, kept = round.kept_counts[i], rest = round.counts[i] - kept;
-    if (rest) f.root.append(svg("rect", { class: "dropped", x, width: wide, y: f.py(rest), height: f.py(0) - f.py(rest) }));
-    if (kept) f.root.append(svg("rect", { class: "kept", x, width: wide, y: f.py(rest + kept), height: f.py(0) - f.py(kept) }));
+    // One trajectory among thousands is still there to be seen.
+    const tall = (count) => (count ? Math.max(small ? 0.5 : 2, f.py(0) - f.py(count)) : 0);
+    if (rest) f.root.append(svg("rect", { class: "dropped", x, width: wide, y: f.py(0) - tall(rest), height: tall(rest) }));
+    if (kept) f.root.append(svg("rect", { class: "kept", x, width: wide, y: f.py(0) - tall(rest) - tall(kept), height: tall(kept) }));
   });
   const inside = (v) => Math.max(0, Math.min(f.y[1], v));
   if (round.curve.length) f.root.append(svg("path", { class: "curve", d: path(c.map((v, i) => [f.px(v), round.curve[i] === null ? NaN : f.py(inside(round.curve[i]))])) }));
@@ -86,9 +88,10 @@ function bins(values, count, whole) {
   const r = range(values);
   if (!r) return null;
   let [low, high] = r;
+  const same = low === high ? low : null;
   if (low === high) { low -= 0.5; high += 0.5; }
   if (whole) count = Math.max(1, Math.min(count, Math.round(high - low) + 1));
-  return { low, high, count, at: (v) => Math.min(count - 1, Math.floor(((v - low) / (high - low)) * count)), edge: (i) => low + ((high - low) * i) / count };
+  return { low, high, same, count, at: (v) => Math.min(count - 1, Math.floor(((v - low) / (high - low)) * count)), edge: (i) => low + ((high - low) * i) / count };
 }
 function tally(values, b, filter) {
   const out = new Float64Array(b.count);

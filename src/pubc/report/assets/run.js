@@ -39,6 +39,7 @@ function showRun(run) {
   const sides = (values, whole, width, words) => {
     const b = bins(values, 40, whole);
     if (!b) return nothing("Unknown: the dataset does not say.");
+    if (b.same !== null) return nothing(`The same for all: ${told(b.same)}.`);
     return groupChart(width, 220, b, [
       { name: "dropped", counts: tally(values, b, (i) => !kept(i)), area: "area dropped", line: "line dropped" },
       { name: "kept", counts: tally(values, b, kept), area: "area", line: "line" },
