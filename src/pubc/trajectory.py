@@ -28,8 +28,8 @@ Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Words = NDArray[np.str_]
 
-BLOCK = 65_536
-"""Steps per streamed block: a few megabytes, large enough to keep a disk busy."""
+BLOCK = 16_384
+"""Steps per streamed block: some megabytes, large enough to keep a disk busy."""
 
 
 @dataclass(frozen=True, slots=True)

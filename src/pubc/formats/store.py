@@ -122,7 +122,7 @@ def write(
             with (folder / f"{files.get(name, name)}.npy").open("wb") as file:
                 _header(file, column.dtype, shape)
                 for block in trajectories.stream(column):
-                    file.write(np.ascontiguousarray(block).tobytes())
+                    file.write(np.ascontiguousarray(block).data)
         for name in _INDEX:
             values = getattr(trajectories, name)
             if values is not None:
