@@ -1,5 +1,6 @@
 """What is played and what counts: decided by index alone, whoever finishes first."""
 
+import errno
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from pubc.collect.crew import Answer
 from pubc.collect.ledger import Ledger, Quota
 from pubc.collect.parts import part_path, read_index, read_trajectory, write_part
+from pubc.errors import EnvironmentFailure
 from pubc.trajectory import Columns, Trajectory
 
 
@@ -84,6 +86,16 @@ def test_a_damaged_part_is_played_again(tmp_path: Path):
     book = ledger(tmp_path, Quota(None, 1))
     book.resume()
     assert book.next_task().first == 0
+
+
+def test_a_full_disk_is_named_and_leaves_no_part(tmp_path: Path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(EnvironmentFailure, match="the disk is full"):
+        write_part(part_path(tmp_path, 0, "E+", 0), [trajectory(10)])
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_parts_give_back_what_was_written(tmp_path: Path):

@@ -43,7 +43,7 @@ def part_path(folder: Path, number: int, source: str, first: int) -> Path:
 
 def write_part(path: Path, trajectories: Sequence[Trajectory]) -> None:
     """Write a part, whole or not at all."""
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save
 
     steps = [trajectory.steps for trajectory in trajectories]
     rows = [
@@ -60,7 +60,8 @@ def write_part(path: Path, trajectories: Sequence[Trajectory]) -> None:
     }
     # A process that outlived its killed parent may still finish the same part: same bytes.
     with atomic_file(path, overwrite=True) as temporary:
-        save_file(arrays, temporary)
+        # Written here, not by safetensors, whose word for a full disk is not an OSError.
+        temporary.write_bytes(save(arrays))
 
 
 def read_index(path: Path) -> Index | None:

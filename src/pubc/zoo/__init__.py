@@ -113,9 +113,9 @@ def write(
     Raises:
         UsageError: The policy exists and `overwrite` is off.
     """
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save
 
     ready = {name: np.ascontiguousarray(array, np.float32) for name, array in arrays.items()}
     with atomic_file(path, overwrite=overwrite) as temporary:
-        save_file(ready, temporary)
+        temporary.write_bytes(save(ready))
     write_json(path.with_suffix(".json"), facts, overwrite=overwrite)
