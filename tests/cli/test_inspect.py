@@ -76,7 +76,9 @@ def test_it_says_how_the_dataset_was_opened(capsys, tmp_path):
     first, second = inspect(capsys, path), inspect(capsys, path)
     assert "format        minari (parsed in a child process)" in first
     assert "format        minari (from the cached copy; --no-cache reads the file itself)" in second
-    assert "integrity     unverified" in first
+    assert "`pubc verify` checks every byte" in first
+    (path / "manifest.json").unlink()
+    assert "integrity     unverified" in inspect(capsys, path)
 
 
 def test_the_json_holds_the_same_facts(capsys, tmp_path):

@@ -131,7 +131,7 @@ def edit(path: Path, name: str, value: object) -> None:
     ("changes", "code", "field"),
     [
         ({"version": "2.0"}, "bad_version", "version"),
-        ({"num_episodes": 4}, "meta_mismatch", "num_episodes"),
+        ({"num_episodes": 4}, "meta_conflict", "num_episodes"),
         ({"num_episodes": 1.5}, "bad_dtype", "num_episodes"),
         ({"terminated_1": 2}, "not_boolean", "terminated"),
         ({"terminated_1": None}, "missing_key", "terminated_1"),

@@ -205,10 +205,10 @@ def test_a_partial_copy_is_refused_unless_the_data_are_trusted(tmp_path: Path):
         del file["episode_1"]
     with pytest.raises(DataError, match="--trust data") as caught:
         formats.read(path, FRESH)
-    assert caught.value.code == "meta_mismatch"
+    assert caught.value.code == "meta_conflict"
     mine = formats.read(path, ReadOptions(cache=False, trust="data"))
     assert mine.ids.tolist() == ["0", "2"]
-    assert [p.outcome for p in mine.problems if p.code == "meta_mismatch"] == ["repaired"] * 2
+    assert [p.outcome for p in mine.problems if p.code == "meta_conflict"] == ["repaired"] * 2
 
 
 def test_a_folder_its_data_folder_and_its_file_open_the_same_set(tmp_path: Path):

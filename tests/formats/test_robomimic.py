@@ -139,9 +139,9 @@ def test_counts_that_disagree_are_refused_unless_the_data_are_trusted(tmp_path: 
         file[place].attrs["total" if place == "data" else "num_samples"] = 999
     with pytest.raises(DataError, match="999") as caught:
         formats.read(path, FRESH)
-    assert caught.value.code == "meta_mismatch"
+    assert caught.value.code == "meta_conflict"
     mine = formats.read(path, ReadOptions(cache=False, trust="data"))
-    assert [p.outcome for p in mine.problems if p.code == "meta_mismatch"] == ["repaired"]
+    assert [p.outcome for p in mine.problems if p.code == "meta_conflict"] == ["repaired"]
 
 
 def check_layout(path: Path) -> None:

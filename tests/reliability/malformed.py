@@ -399,9 +399,9 @@ CORPUS: list[Fault] = [
     Fault("the data file lost its end", "minari", cut("minari", inside="*.hdf5"), "refused",
         "truncated"),
     Fault("fewer episodes than the metadata counts", "minari", hdf5("minari", remove(
-        "episode_2"), "*.hdf5"), "refused", "meta_mismatch", "total_episodes"),
+        "episode_2"), "*.hdf5"), "refused", "meta_conflict", "total_episodes"),
     Fault("fewer episodes than the metadata counts, data trusted", "minari", hdf5("minari",
-        remove("episode_2"), "*.hdf5"), "repaired", "meta_mismatch", "metadata.json", None,
+        remove("episode_2"), "*.hdf5"), "repaired", "meta_conflict", "metadata.json", None,
         ("--trust", "data")),
     Fault("an episode without actions", "minari", hdf5("minari", remove("episode_1/actions"),
         "*.hdf5"), "refused", "missing_key", "actions", 1),
@@ -417,10 +417,10 @@ CORPUS: list[Fault] = [
         "data/demo_2/obs/eef_pos", lambda v: v[:-3])), "refused", "unequal_lengths",
         "obs", 2),
     Fault("another number of samples than declared", "robomimic", hdf5("robomimic",
-        set_attribute("data/demo_0", "num_samples", 50)), "refused", "meta_mismatch",
+        set_attribute("data/demo_0", "num_samples", 50)), "refused", "meta_conflict",
         "num_samples"),
     Fault("another total than declared", "robomimic", hdf5("robomimic", set_attribute(
-        "data", "total", 16)), "refused", "meta_mismatch", "total"),
+        "data", "total", 16)), "refused", "meta_conflict", "total"),
     Fault("an action outside the usual bounds", "robomimic", hdf5("robomimic", set_item(
         "data/demo_1/actions", lambda v: v * 1e6)), "warned", "action_bounds", "actions", 5),
     Fault("the metadata lost its end", "lerobot", cut("lerobot", 0.5, "info.json"), "refused",
@@ -462,7 +462,7 @@ CORPUS: list[Fault] = [
         "truncated"),
     Fault("the file lost its end", "d3rlpy", cut("d3rlpy"), "refused", "truncated"),
     Fault("an episode without actions", "d3rlpy", hdf5("d3rlpy", remove("actions_1")),
-        "refused", "meta_mismatch", "num_episodes"),
+        "refused", "meta_conflict", "num_episodes"),
     Fault("a folder that holds nothing", "none", empty_folder, "refused", "unknown_format"),
     Fault("a file of no known format", "none", not_a_dataset, "refused", "unknown_format"),
     Fault("a pickled or single array", "none", single_npy, "refused", "pickle"),

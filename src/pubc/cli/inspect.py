@@ -16,6 +16,7 @@ from pubc.cli.console import facts, histogram, one_line, say
 from pubc.formats.cache import open_dataset
 from pubc.formats.findings import Findings, plural
 from pubc.formats.motion import check_motion
+from pubc.storage import MANIFEST
 from pubc.trajectory import Problem, TrajectorySet
 
 __all__ = ["COMMAND", "Inspect"]
@@ -46,7 +47,7 @@ class Inspect:
             "format": opened.format,
             "cached": opened.cached,
             "isolated": opened.isolated,
-            "integrity": _INTEGRITY.get(opened.format, "unverified"),
+            "integrity": _integrity(self.data, opened.format),
             **describe(opened.trajectories, tuple(findings.problems)),
         }
         if not self.json:
@@ -60,10 +61,18 @@ _INTEGRITY = {"store": "sealed", "npz": "checksums"}
 _INTEGRITY_WORDS = {
     "sealed": "sizes and structure fit the manifest (`pubc verify` checks every byte)",
     "checksums": "the checksum of every array fits",
+    "manifest": "not checked yet, but there is a manifest: `pubc verify` checks every byte",
     "unverified": "unverified, the format carries no checksums",
 }
 _OUTCOMES = ("repaired", "warned", "noticed")
 _NAMES_SHOWN = 8
+
+
+def _integrity(path: Path, name: str) -> str:
+    if name in _INTEGRITY:
+        return _INTEGRITY[name]
+    manifest = path / MANIFEST if path.is_dir() else path.with_name(f"{path.name}.{MANIFEST}")
+    return "manifest" if manifest.is_file() else "unverified"
 
 
 def describe(trajectories: TrajectorySet, found: tuple[Problem, ...] = ()) -> dict[str, Any]:

@@ -92,7 +92,7 @@ def _episodes(file: Checked, findings: Findings) -> list[Episode]:
     present = sum(bool(re.fullmatch(r"actions_\d+", name)) for name in file.datasets)
     if count != present:
         findings.refuse(
-            "meta_mismatch",
+            "meta_conflict",
             f"the file says {count:,} episodes and holds the actions of {present:,}.",
             field="num_episodes",
         )

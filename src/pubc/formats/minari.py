@@ -203,11 +203,11 @@ def _check_totals(dataset: _Dataset, raw: Raw, options: ReadOptions, findings: F
         message = f"metadata.json says {said}, the data hold {found:,}"
         if options.trust != "data":
             findings.refuse(
-                "meta_mismatch",
+                "meta_conflict",
                 message + ": a partial download? --trust data goes by the data.",
                 field=name,
             )
-        findings.repair("meta_mismatch", message + "; the data were taken.", field=name)
+        findings.repair("meta_conflict", message + "; the data were taken.", field=name)
 
 
 def _ids(dataset: _Dataset) -> list[str]:

@@ -173,12 +173,12 @@ def _check_counts(
     message = f"the attribute says {told} steps, the arrays hold {found:,}"
     if options.trust != "data":
         findings.refuse(
-            "meta_mismatch",
+            "meta_conflict",
             message + f" ({len(wrong):,} such attributes). --trust data goes by the arrays.",
             field=name,
             count=len(wrong),
         )
-    findings.repair("meta_mismatch", message + "; taken.", field=name, count=len(wrong))
+    findings.repair("meta_conflict", message + "; taken.", field=name, count=len(wrong))
 
 
 def _side(file: Checked, raw: Raw, findings: Findings) -> Side | None:
