@@ -8,6 +8,7 @@ import pytest
 
 from pubc.report import write_report
 from pubc.report.summary import told
+from pubc.storage import seal
 from tests.report.browser import needs_browser
 from tests.report.build import make_run, read_document
 
@@ -126,6 +127,17 @@ def test_choosing_a_round_draws_that_round(chromium, run):
     assert chromium.run(cut) == f"cut at {told(thresholds[-1])}"
     chromium.click("[data-round='1']")
     assert chromium.run(cut) == f"cut at {told(thresholds[0])}"
+
+
+def test_the_round_that_holds_the_result_is_shown_first(chromium, tmp_path):
+    path = make_run(tmp_path / "run", 60)
+    (path / "run.json").write_text(json.dumps(read_document(path) | {"round": 2}))
+    seal(path, kind="filter")
+    chromium.open(write_report([path]))
+    pressed = "document.querySelector('#rounds [aria-pressed=true]')"
+    assert chromium.run(f"{pressed}.dataset.round") == "2"
+    assert chromium.run(f"{pressed}.textContent").endswith(", the result")
+    assert chromium.run("document.querySelector('.decisive td').textContent") == "2"
 
 
 def test_numbers_read_alike_in_charts_and_in_text(chromium, run):

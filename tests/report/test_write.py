@@ -187,7 +187,7 @@ def test_the_curve_through_all_cuts_has_the_area_that_the_ranks_have():
 
 
 def test_every_way_a_run_can_end_has_words():
-    assert set(VERDICTS) == set(STATUSES)
+    assert set(VERDICTS) >= set(STATUSES)
     for status in STATUSES:
         tone, _, _ = verdict({"status": f"{status}(2)" if status == "cycle" else status})
         assert tone in ("good", "caution", "bad")

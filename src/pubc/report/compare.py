@@ -69,7 +69,7 @@ def comparison_payload(runs: Sequence[Run], facts: dict[str, Any]) -> dict[str, 
             {
                 "name": name,
                 "threshold": run.document["threshold"],
-                "last": {**bars(run.rounds[-1]), "threshold": run.document["threshold"]},
+                "last": {**bars(run.rounds[run.decisive]), "threshold": run.document["threshold"]},
                 "confidence": pack(run.scores.confidence, "f8"),
                 "kept": packed_bits(run.scores.keep),
             }

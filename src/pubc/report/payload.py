@@ -70,6 +70,7 @@ def run_payload(run: Run) -> dict[str, Any]:
         "lengths": pack(scores.lengths, "i4"),
         "source_names": names,
         "sources": None if index is None else pack(index, "i4"),
+        "decisive": run.decisive,
         "rounds": [_round(run, number) for number in range(len(run.rounds))],
         "sparks": _sparks(run),
         "roc": None if run.truth is None else roc(scores.confidence, run.truth),
@@ -118,6 +119,7 @@ def _round(run: Run, index: int) -> dict[str, Any]:
     done = run.rounds[index]
     return {
         "number": done.number,
+        "attempt": done.attempt,
         "threshold": done.threshold,
         "kept": done.kept,
         "changed": done.changed,

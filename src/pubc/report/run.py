@@ -76,6 +76,8 @@ class Round:
 
     number: int
     """1 for the first."""
+    attempt: int
+    """Which start the round goes back to; 0 where there is one start only."""
     threshold: float | None
     """Where the confidences were cut."""
     reason: str
@@ -115,6 +117,13 @@ class Run:
     def name(self) -> str:
         """What to call it."""
         return self.path.resolve().name
+
+    @property
+    def decisive(self) -> int:
+        """Place of the round that holds the result: the last, unless the run says otherwise."""
+        number = self.document.get("round")
+        numbers = [done.number for done in self.rounds]
+        return numbers.index(number) if number in numbers else len(numbers) - 1
 
     @cached_property
     def truth(self) -> Mask | None:
@@ -234,6 +243,7 @@ def _read_round(path: Path, line: dict[str, Any]) -> Round:
         arrays = {name: file[name] for name in _ARRAYS}
     return Round(
         number=number,
+        attempt=int(line.get("attempt") or 0),
         threshold=None if line["threshold"] is None else float(line["threshold"]),
         reason=str(line["reason"]),
         kept=int(line["kept"]),

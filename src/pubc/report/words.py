@@ -55,6 +55,11 @@ VERDICTS: dict[str, Verdict] = {
         "Not settled yet",
         "The selection still changed when the last allowed round ended.",
     ),
+    "rejected": (
+        "caution",
+        "Stopped before it got worse",
+        "A round ranked the seeds that it had not seen worse, so the one before it counts.",
+    ),
     "seed_incoherent": (
         "bad",
         "The seeds disagree",

@@ -7,7 +7,7 @@ function showRun(run) {
   const kept = (i) => (flags[i] & 1) === 1, seed = (i) => (flags[i] & 2) === 2, unsure = (i) => (flags[i] & 4) === 4;
   const source = (i) => (sources ? run.source_names[sources[i]] : "");
   const about = (i) => [id(i) + (seed(i) ? " (seed)" : ""), `confidence ${told(confidence[i])}`, returns ? `return ${told(returns[i])}` : "", `${told(lengths[i])} steps, ${kept(i) ? "kept" : "dropped"}`, source(i)].filter(Boolean).join("\n");
-  let chosen = run.rounds.length - 1;
+  let chosen = run.decisive;
 
   if (run.rounds.length) {
     chart("histogram", (width, place) => {
@@ -17,7 +17,7 @@ function showRun(run) {
     });
     const strip = byId("rounds");
     run.rounds.forEach((round, k) => {
-      const button = el("button", { type: "button", "aria-pressed": String(k === chosen), "data-round": round.number }, [el("b", {}, "Round " + round.number), roundChart(round, 96, 40, true), el("small", {}, told(round.kept) + " kept")]);
+      const button = el("button", { type: "button", "aria-pressed": String(k === chosen), "data-round": round.number }, [el("b", {}, "Round " + round.number), roundChart(round, 96, 40, true), el("small", {}, told(round.kept) + " kept" + (round.attempt ? `, attempt ${round.attempt}` : "") + (k === run.decisive && k < run.rounds.length - 1 ? ", the result" : ""))]);
       button.addEventListener("click", () => {
         chosen = k;
         strip.querySelectorAll("button").forEach((b) => b.setAttribute("aria-pressed", String(b === button)));
