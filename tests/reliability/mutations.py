@@ -35,6 +35,7 @@ class Reader:
         self.warm = False
 
     def _start(self) -> subprocess.Popen:
+        self.close()
         self.warm = False
         self.process = subprocess.Popen(
             [sys.executable, "-W", "ignore", "-m", "tests.reliability.reader_worker"],
