@@ -5,8 +5,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from pubc.pu.filter import Loop, filter_rounds, majority, mean_confidence
-from pubc.pu.judge import Verdict
+from pubc.pu.attempts import decisive
+from pubc.pu.filter import Loop, Pile, Round, filter_rounds, majority
+from pubc.pu.judge import Verdict, mean_confidence
 from pubc.pu.streams import Key
 from pubc.pu.threshold import Cut, fixed
 from tests.pu.piles import pile
@@ -28,8 +29,7 @@ def answers(*rounds):
 def play(mixed, judge, *, seeds=(0,), threshold=HALF, **loop):
     return list(
         filter_rounds(
-            mixed,
-            mixed[list(seeds)],
+            Pile.of(mixed, mixed[list(seeds)]),
             judge=judge,
             threshold=threshold,
             key=Key(0),
@@ -122,7 +122,7 @@ def test_a_cycle_is_named_with_its_period(period: int):
 
 
 def test_no_threshold_ends_the_loop_with_the_seeds():
-    def none(confidence, seeds):
+    def none(verdict):
         return Cut(None, "one hump", "no_valley")
 
     (only,) = play(pile([4], steps=4), answers([[1, 0, 1, 0]]), threshold=none)
@@ -131,15 +131,47 @@ def test_no_threshold_ends_the_loop_with_the_seeds():
 
 
 def test_a_working_cut_carries_rounds_but_never_ends_them_well():
-    def doubtful(confidence, seeds):
+    def doubtful(verdict):
         return Cut(0.5, "a guess", "no_valley")
 
     rounds = play(
-        pile([4], steps=4), answers(*[[[1, 0, 1, 0]]] * 4), threshold=doubtful, max_rounds=3
+        pile([4], steps=4), answers(*[[[1, 0, 1, 0]]] * 4), threshold=doubtful, doubtful_rounds=3
     )
-    assert len(rounds) == 2
+    assert len(rounds) == 3
     assert rounds[-1].status == "no_valley"
-    assert rounds[-1].selected.tolist() == [True, False, False, False]
+    assert rounds[-1].selected.tolist() == [True, False, True, False]
+
+
+def test_a_round_that_ranks_seeds_worse_is_rejected():
+    def judge(task):
+        seeds = {1: 0.9, 2: 0.2}[task.number]
+        row = [0.8, 0.7, 0.1, 0.3] if task.number == 1 else [0.9, 0.1, 0.9, 0.9]
+        return Verdict(np.array([row]), np.array([[seeds]]))
+
+    rounds = play(pile([4], steps=4), judge, rank_loss=0.1)
+    assert [r.status for r in rounds] == [None, "rejected"]
+    last = decisive(rounds, np.array([True, False, False, False]), Loop())
+    assert last.number == 1
+    assert last.selected.tolist() == [True, True, False, False]
+
+
+def test_the_attempt_that_ended_best_decides():
+    def round_(number, status, evidence):
+        verdict = Verdict(np.zeros((1, 2)), np.zeros((1, 1)))
+        cut = Cut(0.5, "", None, evidence)
+        mask = np.array([True, False])
+        return Round(number, verdict, cut, np.zeros(2, int), mask, 0.0, status)
+
+    ends = [
+        round_(1, None, 9.0),
+        round_(2, "no_valley", 0.4),
+        round_(3, "weak_valley", 0.7),
+        round_(4, "weak_valley", 0.9),
+        round_(5, "seed_incoherent", 3.0),
+    ]
+    nobody = np.zeros(2, dtype=bool)
+    assert decisive(ends, nobody, Loop()).number == 4
+    assert decisive([*ends, round_(6, "converged", 1.1)], nobody, Loop()).number == 6
 
 
 def test_finished_rounds_are_taken_as_they_are():
@@ -148,12 +180,10 @@ def test_finished_rounds_are_taken_as_they_are():
     whole = play(mixed, answers(*matrices))
     rest = list(
         filter_rounds(
-            mixed,
-            mixed[[0]],
+            Pile.of(mixed, mixed[[0]], done=whole[:2]),
             judge=answers(*matrices[2:]),
             threshold=HALF,
             key=Key(0),
-            done=whole[:2],
         )
     )
     assert [r.status for r in rest] == [r.status for r in whole]

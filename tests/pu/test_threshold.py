@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from pubc.pu.judge import Verdict
 from pubc.pu.threshold import find_valley, fixed
 
 
@@ -47,4 +48,4 @@ def test_a_line_has_no_dip():
 
 
 def test_fixed_is_fixed():
-    assert fixed(0.5)(np.zeros(3), np.zeros(1)).threshold == 0.5
+    assert fixed(0.5)(Verdict(np.zeros((1, 3)), np.zeros((1, 1)))).threshold == 0.5

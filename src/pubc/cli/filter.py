@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ import tyro
 from numpy.typing import NDArray
 
 from pubc import formats
-from pubc.cli.console import facts, histogram, progress, say, warn
+from pubc.cli.console import facts, headline, histogram, progress, say, warn
 from pubc.cli.filter_run import (
     begin_document,
     choose_seeds,
@@ -70,7 +71,7 @@ class Filter:
     says which policy acted."""
     seed_count: int = 2
     """How many to draw with --seed-source."""
-    recipe: str = "paper"
+    recipe: str = "auto"
     """`auto`, or `paper` for the published method to the letter."""
     classifiers: int | None = None
     """Recipe paper: size of the ensemble, odd; more make the vote steadier."""
@@ -159,11 +160,11 @@ class Filter:
         from pubc.pu.find import conclude
         from pubc.pu.judge import Bench
         from pubc.pu.runfolder import keep_list, score_table, write_table
+        from pubc.report import write_report
 
         assert self.data is not None
-        limit = 8 * recipe.loop.max_rounds
-        with progress("filter", limit, quiet=self.json) as show:
-            done = iter(range(1, 1 << 30))
+        with progress("filter", None, quiet=self.json) as show:
+            done = itertools.count(1)
             bench = Bench(
                 workers=self.workers,
                 device=self.device,
@@ -172,22 +173,20 @@ class Filter:
             )
             rounds = self._rounds(folder, ready, recipe, bench, clock)
         began = time.time()
-        result = conclude(ready, rounds)
+        result = conclude(ready, rounds, recipe)
         kept = write_kept(folder.path, self.data, mixed, result.mask, self)
         write_json(folder.path / "keep.json", keep_list(mixed, result.mask), overwrite=True)
         write_table(folder.path / "scores.csv", score_table(mixed, result), True)
         if self.per_step:
-            last = len(rounds)
-            folder.write_steps(
-                recipe.judge.steps(folder.shelf, last, ready.mixed, bench), mixed.steps
-            )
+            values = recipe.judge.steps(folder.shelf, result.round, ready.mixed, bench)
+            folder.write_steps(values, mixed.steps)
         unsure = most_unsure(result)
         some = ready.mixed[unsure]
-        values = recipe.judge.steps(folder.shelf, len(rounds), some, bench)
+        values = recipe.judge.steps(folder.shelf, result.round, some, bench)
         folder.write_borderline(some, unsure, values)
         clock["write"] = time.time() - began
         final = finish_document(document, mixed, result, kept, clock, truth)
-        folder.finish(final)
+        folder.finish(final, lambda: write_report([folder.path]))
         if not self.json:
             _show(final, result, folder.path)
             for line in next_commands(self.data, mixed, result.mask, self.reading):
@@ -203,24 +202,13 @@ class Filter:
         bench: Any,
         clock: dict[str, Any],
     ) -> list[Round]:
-        from pubc.pu.filter import filter_rounds
         from pubc.pu.streams import Key
 
         known = folder.rounds(len(ready.mixed))
         rounds: list[Round] = []
         clock["rounds"] = [None] * len(known)
         began = time.time()
-        for current in filter_rounds(
-            ready.mixed,
-            ready.seed_positives,
-            judge=recipe.judge,
-            threshold=recipe.threshold,
-            loop=recipe.loop,
-            key=Key(self.random_seed),
-            bench=bench,
-            facts=ready.facts,
-            done=known,
-        ):
+        for current in recipe.rounds(ready.pile(bench, known), Key(self.random_seed)):
             if current.number > len(known):
                 folder.save_round(current)
                 clock["rounds"].append(time.time() - began)
@@ -310,6 +298,8 @@ def _line(current: Round) -> str:
 
 
 def _show(document: dict[str, Any], result: Result, path: Path) -> None:
+    from pubc.report.words import verdict
+
     quality = result.quality
     total = len(result.mask)
     rows = [
@@ -331,7 +321,10 @@ def _show(document: dict[str, Any], result: Result, path: Path) -> None:
         rows.append(("accuracy", f"{report['accuracy']:.1%} (against source {report['expert']!r})"))
         rows.append(("AUC", "unknown" if report["auc"] is None else f"{report['auc']:.4f}"))
     rows.append(("results", str(path)))
+    rows.append(("report", str(path / "report.html")))
+    tone, title, _ = verdict(document)
     say()
+    headline(f"{title}: kept {document['kept']:,} of {total:,} trajectories", tone)
     facts(rows)
     for problem in result.problems:
         warn(problem.message)

@@ -250,6 +250,7 @@ def finish_document(
         "kept": int(result.mask.sum()),
         "kept_steps": int(mixed.lengths[result.mask].sum()),
         "kept_path": kept,
+        "round": result.round,
         "rounds": len(result.rounds),
         "quality": quality,
         "advice": list(result.advice),

@@ -45,8 +45,8 @@ class Score:
 
     def run(self) -> dict[str, Any]:
         """Rate the trajectories and say how many pass."""
-        from pubc.pu.filter import majority, mean_confidence
-        from pubc.pu.judge import Bench
+        from pubc.pu.filter import majority
+        from pubc.pu.judge import Bench, mean_confidence
         from pubc.pu.recipes import recipe_from_json
         from pubc.pu.runfolder import RunFolder, plain_table, write_table
 
@@ -64,7 +64,7 @@ class Score:
         _check_sizes(run["data"], trajectories)
         bench = Bench(workers=self.workers, device=self.device)
         judge = recipe_from_json(run["recipe"]).judge
-        confidence = judge.apply(folder.shelf, run["rounds"], trajectories, bench)
+        confidence = judge.apply(folder.shelf, run["round"], trajectories, bench)
         votes, keep = majority(confidence, run["threshold"])
         mean = mean_confidence(confidence)
         if self.out is not None:

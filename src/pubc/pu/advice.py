@@ -12,15 +12,15 @@ from pubc.pu.quality import Quality
 __all__ = ["advise"]
 
 
-def advise(rounds: Sequence[Round], quality: Quality, seeds: int) -> tuple[str, ...]:
+def advise(last: Round, rounds: Sequence[Round], quality: Quality, seeds: int) -> tuple[str, ...]:
     """What to try next, in words; nothing where the run went well.
 
     Args:
+        last: The round that holds the result.
         rounds: All rounds of the run.
-        quality: The label-free estimate of the last.
+        quality: The label-free estimate of the result.
         seeds: How many seed trajectories there were.
     """
-    last = rounds[-1]
     status = last.status or "max_rounds"
     said = []
     if status != "converged":
@@ -31,7 +31,7 @@ def advise(rounds: Sequence[Round], quality: Quality, seeds: int) -> tuple[str, 
 
 
 def _by_status(status: str, rounds: Sequence[Round], seeds: int) -> list[str]:
-    if status in ("no_valley", "collapsed_all"):
+    if status in ("no_valley", "weak_valley", "collapsed_all"):
         return [
             "The confidences form one hump. Usual causes: the set holds one policy only, the "
             f"seeds are too few (there were {seeds}), or single steps were judged instead of "

@@ -13,14 +13,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from pubc.pu.judge import Bench, Judge, Standing, Task, Verdict
+from pubc.pu.judge import Bench, Judge, Standing, Task, Verdict, mean_confidence
 from pubc.pu.streams import Key
 from pubc.pu.survey import Survey, survey
 from pubc.pu.threshold import Cut, Threshold
 from pubc.select import locate
 from pubc.trajectory import TrajectorySet
 
-__all__ = ["STATUSES", "Loop", "Round", "filter_rounds", "majority", "mean_confidence"]
+__all__ = [
+    "STATUSES",
+    "Loop",
+    "Pile",
+    "Round",
+    "filter_rounds",
+    "majority",
+    "outcome",
+    "seed_rank",
+]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -28,6 +37,7 @@ Mask = NDArray[np.bool_]
 
 STATUSES: dict[str, str] = {
     "converged": "two rounds in a row agree on which trajectories are the expert's",
+    "weak_valley": "the rounds agree, but the valley between expert and rest is shallow",
     "no_valley": "no threshold separates the expert from the rest: it cannot be told",
     "collapsed_empty": "a round selected nothing; the selection before it is kept",
     "collapsed_all": "a round selected everything; the selection before it is kept",
@@ -35,6 +45,7 @@ STATUSES: dict[str, str] = {
     "cycle": "the selection repeats itself with a period of several rounds",
     "max_rounds": "the selection still changed when the last allowed round ended",
     "seed_incoherent": "the seeds do not look like trajectories of one policy",
+    "rejected": "a round ranked the held-out seeds worse; the one before it counts",
 }
 """Every way to end, in words; a cycle is reported as `cycle(PERIOD)`."""
 
@@ -54,9 +65,12 @@ class Round:
     selected: Mask
     """Trajectories that count as the expert's after this round, shape (trajectories,)."""
     changed: float
-    """Share of all trajectories whose membership differs from the round before."""
+    """Share of all trajectories whose membership differs from the round before; 1 where that
+    one was a mere guess."""
     status: str | None = None
-    """Why the loop ends here; None while it goes on."""
+    """Why the rounds end here; None while they go on."""
+    attempt: int = 1
+    """Which start these rounds go on from; 0 for the round that looks for one."""
 
     @property
     def confidence(self) -> Floats:
@@ -72,19 +86,73 @@ class Loop:
     """Stop once at most this share of all trajectories changed membership."""
     max_rounds: int = 10
     """Stop here even if membership still moves."""
+    settled: float = 0.02
+    """A sound round that ends at `max_rounds` still counts as converged up to this change."""
+    doubtful_rounds: int = 2
+    """While no cut is sound, rounds end only from this one on, and only if nothing changes."""
+    rank_loss: float | None = None
+    """Reject a round in which held-out seeds rank this much worse than they did."""
 
 
-def filter_rounds(  # noqa: PLR0913 - every part of the loop is an argument
-    mixed: TrajectorySet,
-    seed_positives: TrajectorySet,
+@dataclass(frozen=True, slots=True, eq=False)
+class Pile:
+    """What every round of a run has in common."""
+
+    mixed: TrajectorySet
+    """The unlabelled trajectories."""
+    seed_positives: TrajectorySet
+    """A few trajectories of the target expert."""
+    known: Mask
+    """Which mixed trajectories are seeds."""
+    facts: Survey
+    """A survey of the mixed set."""
+    bench: Bench
+    """Where to work."""
+    done: Sequence[Round] = ()
+    """Rounds of an interrupted run, taken as they are."""
+
+    @classmethod
+    def of(
+        cls,
+        mixed: TrajectorySet,
+        seed_positives: TrajectorySet,
+        *,
+        facts: Survey | None = None,
+        bench: Bench | None = None,
+        done: Sequence[Round] = (),
+    ) -> Pile:
+        """Look at a mixed set and its seeds."""
+        places = locate(mixed, seed_positives)
+        known = np.zeros(len(mixed), dtype=np.bool_)
+        known[places[places >= 0]] = True
+        facts = facts or survey(mixed)
+        return cls(mixed, seed_positives, known, facts, bench or Bench(), done)
+
+    def task(
+        self, number: int, positives: TrajectorySet, standing: Standing | None, key: Key
+    ) -> Task:
+        """One round of work."""
+        return Task(
+            number=number,
+            mixed=self.mixed,
+            positives=positives,
+            seed_positives=self.seed_positives,
+            standing=standing,
+            facts=self.facts,
+            key=key.at("round", number),
+            bench=self.bench,
+        )
+
+
+def filter_rounds(
+    pile: Pile,
     *,
     judge: Judge,
     threshold: Threshold,
     key: Key,
     loop: Loop | None = None,
-    bench: Bench | None = None,
-    facts: Survey | None = None,
-    done: Sequence[Round] = (),
+    standing: Standing | None = None,
+    first: int = 1,
 ) -> Iterator[Round]:
     """Yield rounds until membership settles or the loop must end.
 
@@ -92,45 +160,41 @@ def filter_rounds(  # noqa: PLR0913 - every part of the loop is an argument
     plain `for`. The last round holds the result and the status.
 
     Args:
-        mixed: Unlabelled trajectories.
-        seed_positives: A few trajectories of the target expert, the first positives.
-        judge: Trains on the positives and rates `mixed`.
-        threshold: Maps mean confidences to a cut.
+        pile: Mixed trajectories and seeds.
+        judge: Trains on the positives and rates the mixed trajectories.
+        threshold: Maps what the judge thinks to a cut.
         key: Names all randomness.
         loop: When to end.
-        bench: Where to work.
-        facts: A survey of `mixed`, where one was made already.
-        done: Rounds of an interrupted run, taken as they are.
+        standing: A split to start from; the seeds alone if omitted.
+        first: Number of the first round.
     """
-    loop, bench = loop or Loop(), bench or Bench()
-    facts = facts or survey(mixed)
-    own = locate(mixed, seed_positives)
-    known = np.zeros(len(mixed), dtype=np.bool_)
-    known[own[own >= 0]] = True
-    positives, before, standing = seed_positives, known, None
+    loop = loop or Loop()
+    before = pile.known if standing is None else standing.selected
+    positives = pile.seed_positives if standing is None else pile.mixed[standing.selected]
     seen: dict[bytes, int] = {}
-    for number in range(1, loop.max_rounds + 1):
-        if number <= len(done):
-            current = done[number - 1]
+    best_rank = -1.0
+    for number in range(first, first + loop.max_rounds):
+        if number <= len(pile.done):
+            current = pile.done[number - 1]
         else:
-            task = Task(
-                number=number,
-                mixed=mixed,
-                positives=positives,
-                seed_positives=seed_positives,
-                standing=standing,
-                facts=facts,
-                key=key.at("round", number),
-                bench=bench,
-            )
+            task = pile.task(number, positives, standing, key)
             current = _decide(task, judge(task), threshold, before)
-            current = _end(current, known, seen, loop)
+            turn = number - first + 1
+            current = _end(current, turn, best_rank, pile.known, seen, loop)
         yield current
         if current.status is not None:
             return
+        best_rank = max(best_rank, seed_rank(current.verdict))
         seen[current.selected.tobytes()] = number
-        positives, before = mixed[current.selected], current.selected
-        standing = Standing(current.confidence, current.cut.threshold, current.selected)
+        positives, before = pile.mixed[current.selected], current.selected
+        standing = Standing(current.verdict, current.cut, current.selected, current.changed)
+
+
+def seed_rank(verdict: Verdict) -> float:
+    """Mean share of the mixed trajectories that a seed ranks above."""
+    others = np.sort(mean_confidence(verdict.confidence))
+    seeds = mean_confidence(verdict.seed_confidence)
+    return float(np.mean(np.searchsorted(others, seeds, side="left") / len(others)))
 
 
 def majority(confidence: Floats, threshold: float) -> tuple[Integers, Mask]:
@@ -144,18 +208,9 @@ def majority(confidence: Floats, threshold: float) -> tuple[Integers, Mask]:
     return votes.astype(np.int64), 2 * votes > present.sum(axis=0)
 
 
-def mean_confidence(confidence: Floats) -> Floats:
-    """Mean over the members that do not abstain; over nobody it is NaN."""
-    present = ~np.isnan(confidence)
-    total = np.where(present, confidence, 0.0).sum(axis=0)
-    count = present.sum(axis=0)
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
-
-
 def _decide(task: Task, verdict: Verdict, threshold: Threshold, before: Mask) -> Round:
     """Cut, vote, and fall back on the selection before where a round says nothing."""
-    mean = mean_confidence(verdict.confidence)
-    cut = threshold(mean[~np.isnan(mean)], mean_confidence(verdict.seed_confidence))
+    cut = threshold(verdict)
     if cut.threshold is None:
         nobody = np.zeros(len(task.mixed), dtype=np.int64)
         return Round(task.number, verdict, cut, nobody, before, 0.0, cut.status or "no_valley")
@@ -167,28 +222,36 @@ def _decide(task: Task, verdict: Verdict, threshold: Threshold, before: Mask) ->
         status = "collapsed_all"
     if status is not None:
         return Round(task.number, verdict, cut, votes, before, 0.0, status)
-    return Round(task.number, verdict, cut, votes, selected, float(np.mean(selected != before)))
+    guessed = task.standing is not None and task.standing.cut.status == "guess"
+    changed = 1.0 if guessed else float(np.mean(selected != before))
+    return Round(task.number, verdict, cut, votes, selected, changed)
 
 
-def _end(current: Round, known: Mask, seen: dict[bytes, int], loop: Loop) -> Round:
-    """The round with the status that ends the loop, if it ends; seeds alone where unsound."""
-    status = current.status or _status(current, known, seen, loop)
-    if status in ("converged", "max_rounds") and current.cut.status is not None:
-        # A working cut carried the rounds this far, but never became a sound one.
-        return replace(current, selected=known, status=current.cut.status)
-    return replace(current, status=status)
+def _end(
+    current: Round, turn: int, best_rank: float, known: Mask, seen: dict[bytes, int], loop: Loop
+) -> Round:
+    """The round with the status that ends the loop, if it ends here."""
+    if current.status is not None:
+        return current
+    if loop.rank_loss is not None and seed_rank(current.verdict) < best_rank - loop.rank_loss:
+        return replace(current, status="rejected")
+    doubt = current.cut.status
+    if doubt is None:
+        ended = turn > 1 and current.changed <= loop.tolerance
+    else:
+        ended = turn >= loop.doubtful_rounds and current.changed == 0
+    earlier = None if ended else seen.get(current.selected.tobytes())
+    if earlier is not None and doubt is None:
+        return replace(current, status=f"cycle({current.number - earlier})")
+    if not ended and turn < loop.max_rounds:
+        return current
+    return replace(current, status=outcome(current, known, loop))
 
 
-def _status(current: Round, known: Mask, seen: dict[bytes, int], loop: Loop) -> str | None:
-    """Why to stop after a round that selected something, if at all.
-
-    The first round is never the last by the tolerance: a round that selects the seeds again
-    changes nothing, and has found nothing.
-    """
-    if current.number > 1 and current.changed <= loop.tolerance:
-        found = current.selected & ~known
-        return "converged" if found.any() else "collapsed_seeds"
-    earlier = seen.get(current.selected.tobytes())
-    if earlier is not None:
-        return f"cycle({current.number - earlier})"
-    return "max_rounds" if current.number == loop.max_rounds else None
+def outcome(last: Round, known: Mask, loop: Loop) -> str:
+    """What it means for rounds to end with this one."""
+    if not (last.selected & ~known).any():
+        return "collapsed_seeds"
+    if last.cut.status is not None:
+        return last.cut.status
+    return "converged" if last.changed <= loop.settled else "max_rounds"

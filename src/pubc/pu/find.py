@@ -1,7 +1,7 @@
 """From a pile and a few seeds to the expert: the one call most users need.
 
-`find_expert` is `prepare`, a loop over `filter_rounds` and `conclude`; whoever wants to own
-the loop calls the three parts.
+`find_expert` is `prepare`, a loop over the rounds of a recipe, and `conclude`; whoever wants to
+own the loop calls the three parts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from pubc.errors import UsageError
 from pubc.pu.advice import advise
-from pubc.pu.filter import Round, filter_rounds
+from pubc.pu.attempts import decisive
+from pubc.pu.filter import Pile, Round
 from pubc.pu.judge import Bench
 from pubc.pu.quality import Quality, estimate
 from pubc.pu.recipes import Recipe, get_recipe
@@ -46,6 +47,10 @@ class Prepared:
     problems: tuple[Problem, ...]
     """What is odd about the seeds, in words."""
 
+    def pile(self, bench: Bench, done: Sequence[Round] = ()) -> Pile:
+        """Ready for a recipe to go over it."""
+        return Pile(self.mixed, self.seed_positives, self.seeds, self.facts, bench, done)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Result:
@@ -63,6 +68,8 @@ class Result:
     """How the run ended; see `pubc.pu.filter.STATUSES`."""
     seeds: Mask
     """Which mixed trajectories are seeds."""
+    round: int
+    """Number of the round that holds the result."""
     rounds: tuple[Round, ...]
     """Every round with its evidence."""
     quality: Quality
@@ -113,20 +120,12 @@ def find_expert(
         seed_positives = mixed[np.asarray(seed_positives, dtype=np.int64)]
     chosen = get_recipe(recipe) if isinstance(recipe, str) else recipe
     ready = prepare(mixed, seed_positives)
+    bench = Bench(workers=workers, device=device)
     rounds = []
-    for done in filter_rounds(
-        ready.mixed,
-        ready.seed_positives,
-        judge=chosen.judge,
-        threshold=chosen.threshold,
-        loop=chosen.loop,
-        key=Key(random_seed),
-        bench=Bench(workers=workers, device=device),
-        facts=ready.facts,
-    ):
+    for done in chosen.rounds(ready.pile(bench), Key(random_seed)):
         rounds.append(done)
         on_round(done)
-    return conclude(ready, rounds)
+    return conclude(ready, rounds, chosen)
 
 
 def prepare(mixed: TrajectorySet, seed_positives: TrajectorySet) -> Prepared:
@@ -155,9 +154,9 @@ def prepare(mixed: TrajectorySet, seed_positives: TrajectorySet) -> Prepared:
     return Prepared(blind_mixed, blind_seeds, seeds, survey(blind_mixed), problems)
 
 
-def conclude(ready: Prepared, rounds: Sequence[Round]) -> Result:
+def conclude(ready: Prepared, rounds: Sequence[Round], recipe: Recipe) -> Result:
     """The result of finished rounds."""
-    last = rounds[-1]
+    last = decisive(rounds, ready.seeds, recipe.loop)
     quality = estimate(last, ready.seeds)
     return Result(
         mask=last.selected,
@@ -166,9 +165,10 @@ def conclude(ready: Prepared, rounds: Sequence[Round]) -> Result:
         threshold=last.cut.threshold,
         status=last.status or "max_rounds",
         seeds=ready.seeds,
+        round=last.number,
         rounds=tuple(rounds),
         quality=quality,
-        advice=advise(rounds, quality, len(ready.seed_positives)),
+        advice=advise(last, rounds, quality, len(ready.seed_positives)),
         problems=ready.problems,
     )
 

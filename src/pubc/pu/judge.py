@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,24 @@ from pubc.pu.streams import Key
 from pubc.pu.survey import Survey
 from pubc.trajectory import TrajectorySet
 
-__all__ = ["Bench", "Judge", "Standing", "StoredJudge", "Task", "Training", "Verdict"]
+if TYPE_CHECKING:
+    from pubc.pu.threshold import Cut
+
+__all__ = [
+    "Bench",
+    "Judge",
+    "Standing",
+    "StoredJudge",
+    "Task",
+    "Training",
+    "Verdict",
+    "mean_confidence",
+    "one_thread",
+    "single_threaded",
+]
 
 Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 Item = TypeVar("Item")
 Made = TypeVar("Made")
 
@@ -39,6 +54,8 @@ class Bench:
     """`auto`, `cpu` or `cuda`."""
     shelf: Path | None = None
     """Folder in which finished networks are kept, so that a killed run need not redo them."""
+    memory: dict[str, Any] = field(default_factory=dict)
+    """What a judge prepared once and needs again in the next round; never part of an answer."""
     tell: Callable[[str], None] = lambda word: None
     """Told what was just finished."""
     stopped: threading.Event = field(default_factory=threading.Event)
@@ -66,12 +83,16 @@ class Bench:
 class Standing:
     """How things stood after a round."""
 
-    confidence: Floats
-    """Mean confidence in each trajectory, shape (trajectories,)."""
-    threshold: float | None
-    """Where it was cut."""
-    selected: NDArray[np.bool_]
+    verdict: Verdict
+    """What the judge thought."""
+    cut: Cut
+    """Where that was cut."""
+    selected: Mask
     """What counted as the expert's, shape (trajectories,)."""
+    changed: float
+    """Share of trajectories whose membership had changed."""
+    start: bool = False
+    """Whether this is no round but a split to start from."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,6 +140,20 @@ class Verdict:
     """The same for the seeds, shape (members, seeds)."""
     training: tuple[Training, ...] = ()
     """How each member was trained."""
+    held_out: bool = False
+    """Whether every seed was judged by networks that did not train on it."""
+    split: tuple[Mask, Mask] | None = None
+    """For judges that compare two sides: the positives and the rest behind the confidences,
+    each of shape (trajectories,); between the two lie the unsure."""
+    history: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    """Confidences of single rounds, where a judge averages several; (rounds, trajectories)."""
+    seed_history: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    """The same for the seeds, shape (rounds, seeds)."""
+    first: Floats = field(default_factory=lambda: np.zeros(0))
+    """How well each trajectory fits imitators of the seeds alone, shape (trajectories,); NaN
+    for the seeds. Empty for judges that do not look."""
+    seed_first: Floats = field(default_factory=lambda: np.zeros(0))
+    """The same for the held-out seeds, shape (seeds,)."""
 
 
 class Judge(Protocol):
@@ -143,6 +178,14 @@ class StoredJudge(Judge, Protocol):
         ...
 
 
+def mean_confidence(confidence: Floats) -> Floats:
+    """Mean over the members that do not abstain; over nobody it is NaN."""
+    present = ~np.isnan(confidence)
+    total = np.where(present, confidence, 0.0).sum(axis=0)
+    count = present.sum(axis=0)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
 @contextmanager
 def single_threaded() -> Iterator[None]:
     """Let torch use one thread per piece of work; results then do not depend on cores."""
@@ -157,7 +200,7 @@ def single_threaded() -> Iterator[None]:
 
 
 def one_thread() -> None:
-    # The number of threads belongs to the calling thread, so every worker says it again.
+    """Tell torch so in a worker: the number of threads belongs to the calling thread."""
     import torch
 
     torch.set_num_threads(1)

@@ -7,20 +7,22 @@ answers are estimates, and say so where they cannot be had.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pubc.pu.filter import Round, mean_confidence
+from pubc.pu.filter import Round
+from pubc.pu.judge import mean_confidence
 
 __all__ = ["Quality", "estimate"]
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-UNSURE = 0.05
-"""A trajectory is borderline where the chance of a wrong label is above this."""
+UNSURE = 0.005
+"""A trajectory is borderline where more than this share of the other side lies as far out."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,11 +52,13 @@ def estimate(last: Round, seeds: Mask) -> Quality:
         last: The round to judge.
         seeds: Which mixed trajectories are seeds.
     """
-    values = _unsaturated(last.confidence)
-    seed_values = _unsaturated(mean_confidence(last.verdict.seed_confidence))
-    held_out = np.isnan(last.verdict.seed_confidence).any(axis=0) & np.isfinite(seed_values)
+    space = _space(last.confidence)
+    values = space(last.confidence)
+    seed_values = space(mean_confidence(last.verdict.seed_confidence))
+    held_out = np.isnan(last.verdict.seed_confidence).any(axis=0) | last.verdict.held_out
+    held_out &= np.isfinite(seed_values)
     threshold = last.cut.threshold
-    cut = None if threshold is None else float(_unsaturated(np.asarray([threshold]), last)[0])
+    cut = None if threshold is None else float(space(np.asarray([threshold]))[0])
     wrong = _chance_wrong(values, last.selected) if cut is not None else None
     divided = _divided(last)
     return Quality(
@@ -62,18 +66,21 @@ def estimate(last: Round, seeds: Mask) -> Quality:
         seed_rank=_rank(seed_values[held_out], values[~seeds & np.isfinite(values)]),
         seeds_kept=None if cut is None else float(np.mean(seed_values >= cut)),
         gap=None if cut is None else _gap(values, last.selected),
-        expected_wrong=None if wrong is None else float(np.mean(wrong)),
-        borderline=divided if wrong is None else divided | (wrong > UNSURE),
+        expected_wrong=None if wrong is None else wrong[0],
+        borderline=divided if wrong is None else divided | wrong[1],
     )
 
 
-def _unsaturated(confidence: Floats, like: Round | None = None) -> Floats:
-    """Logits of values that are probabilities; others, such as sums of logs, as they are."""
-    known = confidence[np.isfinite(confidence)] if like is None else like.confidence
-    if known.size and (np.nanmin(known) < 0 or np.nanmax(known) > 1):
-        return confidence
-    clipped = np.clip(confidence, 1e-9, 1 - 1e-9)
-    return np.log(clipped) - np.log1p(-clipped)
+def _space(confidence: Floats) -> Callable[[Floats], Floats]:
+    """Logits for values that are probabilities; others, such as log ratios, as they are."""
+    if np.nanmin(confidence) < 0 or np.nanmax(confidence) > 1:
+        return lambda values: values
+
+    def logit(values: Floats) -> Floats:
+        clipped = np.clip(values, 1e-9, 1 - 1e-9)
+        return np.asarray(np.log(clipped) - np.log1p(-clipped))
+
+    return logit
 
 
 def _rank(held_out: Floats, others: Floats) -> float | None:
@@ -93,23 +100,29 @@ def _gap(values: Floats, selected: Mask) -> float | None:
     return max(0.0, float(np.nanmin(kept) - np.nanmax(dropped)) / middle)
 
 
-def _chance_wrong(values: Floats, selected: Mask) -> Floats | None:
-    """Chance of each label being wrong, from a normal hump on each side of the cut."""
-    kept, dropped = values[selected], values[~selected]
+def _chance_wrong(values: Floats, selected: Mask) -> tuple[float, Mask] | None:
+    """Expected share of wrong labels, and which trajectories could be the other side's.
+
+    The tail of each side towards the cut is continued as an exponential from its outer
+    quarter, which is heavier than the humps that were measured.
+    """
+    known = np.isfinite(values)
+    kept, dropped = values[selected & known], values[~selected & known]
     if min(kept.size, dropped.size) < 2:
         return None
-    spread = max(float(np.nanstd(values)), 1e-12)
-    weights = []
-    for group in (kept, dropped):
-        middle = float(np.nanmedian(group))
-        # Median and mean distance from it, so that a few strays do not widen a hump. The
-        # floor keeps a hump of a handful of equal values from claiming certainty.
-        width = max(1.2533 * float(np.nanmean(np.abs(group - middle))), 0.02 * spread)
-        score = (values - middle) / width
-        weights.append(np.log(group.size) - np.log(width) - 0.5 * score**2)
-    difference = np.clip(weights[0] - weights[1], -700, 700)
-    as_kept = 1 / (1 + np.exp(-difference))
-    return np.asarray(np.where(selected, 1 - as_kept, as_kept), dtype=np.float64)
+    cut = 0.5 * float(kept.min() + dropped.max())
+    wrong, tails = 0.0, []
+    for group, sign in ((kept, -1.0), (dropped, 1.0)):
+        towards = np.sort(sign * group)
+        q50, q75, q95 = np.quantile(towards, [0.5, 0.75, 0.95])
+        widths = (q95 - q75) / np.log(5.0), (q95 - q50) / np.log(10.0)
+        width = max(*widths, 1e-3 * abs(sign * cut - q50), 1e-9)
+        beyond = 0.05 * np.exp(np.minimum((q95 - sign * np.append(values, cut)) / width, 50.0))
+        beyond = np.minimum(beyond, 1.0)
+        wrong += group.size * float(beyond[-1])
+        tails.append(beyond[:-1])
+    other = np.where(selected, tails[1], tails[0])
+    return min(1.0, wrong / known.sum()), np.asarray((other > UNSURE) | ~known)
 
 
 def _divided(last: Round) -> Mask:

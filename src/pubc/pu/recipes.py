@@ -5,16 +5,19 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, Literal, Protocol
 
 from pubc.errors import DataError, UnknownNameError
+from pubc.pu.attempts import filter_attempts
 from pubc.pu.ensemble import Ensemble
-from pubc.pu.filter import Loop
+from pubc.pu.filter import Loop, Pile, Round, filter_rounds
 from pubc.pu.judge import StoredJudge
-from pubc.pu.threshold import Threshold, find_valley, fixed
+from pubc.pu.ratio import RatioCut
+from pubc.pu.residual import Residual
+from pubc.pu.streams import Key
+from pubc.pu.threshold import Threshold, fixed, valley
 
 __all__ = [
     "RECIPES",
@@ -29,6 +32,10 @@ __all__ = [
 
 class Recipe(Protocol):
     """A judge, a threshold and a loop under one name; a frozen dataclass."""
+
+    def rounds(self, pile: Pile, key: Key) -> Iterator[Round]:
+        """Yield the rounds of a run."""
+        ...
 
     @property
     def judge(self) -> StoredJudge:
@@ -66,15 +73,51 @@ class Paper:
         """Rates trajectories."""
         return self.ensemble
 
+    def rounds(self, pile: Pile, key: Key) -> Iterator[Round]:
+        """Yield the rounds of Algorithm 1."""
+        judge, threshold = self.judge, self.threshold
+        return filter_rounds(pile, judge=judge, threshold=threshold, key=key, loop=self.loop)
+
     @property
     def threshold(self) -> Threshold:
         """Cuts the ratings."""
         if isinstance(self.cut, str):
-            return partial(find_valley, bins=self.bins, degree=self.order)
+            return valley(bins=self.bins, degree=self.order)
         return fixed(self.cut)
 
 
-RECIPES: dict[str, type[Any]] = {"paper": Paper}
+@dataclass(frozen=True, slots=True)
+class Auto:
+    """Imitation residuals of both sides, out of fold, cut at a valley that is tested."""
+
+    residual: Residual = field(default_factory=Residual)
+    """The judge."""
+    cut: RatioCut = field(default_factory=RatioCut)
+    """The threshold."""
+    loop: Loop = field(
+        default_factory=lambda: Loop(
+            tolerance=0.01, max_rounds=6, settled=0.05, doubtful_rounds=4, rank_loss=0.1
+        )
+    )
+    """When the rounds of one attempt end."""
+
+    def rounds(self, pile: Pile, key: Key) -> Iterator[Round]:
+        """Yield a round that looks for starts, then the rounds of each attempt."""
+        judge = self.residual
+        return filter_attempts(pile, judge=judge, threshold=self.cut, key=key, loop=self.loop)
+
+    @property
+    def judge(self) -> StoredJudge:
+        """Rates trajectories."""
+        return self.residual
+
+    @property
+    def threshold(self) -> Threshold:
+        """Cuts the ratings."""
+        return self.cut
+
+
+RECIPES: dict[str, type[Any]] = {"auto": Auto, "paper": Paper}
 """Every recipe by name."""
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,8 +38,12 @@ from pubc.trajectory import TrajectorySet
 __all__ = ["KIND", "RunFolder", "keep_list", "plain_table", "score_table", "write_table"]
 
 KIND = "filter"
-_ARRAYS = ("confidence", "seed_confidence", "votes", "selected", "centres", "counts", "curve")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_ARRAYS = (
+    "confidence", "seed_confidence", "votes", "selected", "centres", "counts", "curve",
+    "history", "seed_history", "first", "seed_first", "positive", "rest",
+)  # fmt: skip
+_NOBODY = np.zeros(0, dtype=np.bool_)
+_FORMULA = ("=", "+", "-", "@")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +112,12 @@ class RunFolder:
             "centres": done.cut.centres,
             "counts": done.cut.counts,
             "curve": done.cut.curve,
+            "history": done.verdict.history,
+            "seed_history": done.verdict.seed_history,
+            "first": done.verdict.first,
+            "seed_first": done.verdict.seed_first,
+            "positive": _NOBODY if done.verdict.split is None else done.verdict.split[0],
+            "rest": _NOBODY if done.verdict.split is None else done.verdict.split[1],
         }
         with atomic_file(self.path / name, overwrite=True) as new, new.open("wb") as file:
             np.savez(file, allow_pickle=False, **arrays)
@@ -118,6 +128,9 @@ class RunFolder:
                 "threshold": done.cut.threshold,
                 "reason": done.cut.reason,
                 "cut_status": done.cut.status,
+                "evidence": done.cut.evidence,
+                "attempt": done.attempt,
+                "held_out": done.verdict.held_out,
                 "status": done.status,
                 "kept": int(done.selected.sum()),
                 "changed": done.changed,
@@ -164,14 +177,28 @@ class RunFolder:
             for t in line["training"]
         )
         drawn = {key: arrays[key] for key in ("centres", "counts", "curve")}
+        cut = Cut(line["threshold"], line["reason"], line["cut_status"], line["evidence"], **drawn)
+        sides = arrays["positive"], arrays["rest"]
+        verdict = Verdict(
+            arrays["confidence"],
+            arrays["seed_confidence"],
+            training,
+            held_out=bool(line["held_out"]),
+            split=sides if sides[0].size else None,
+            history=arrays["history"],
+            seed_history=arrays["seed_history"],
+            first=arrays["first"],
+            seed_first=arrays["seed_first"],
+        )
         return Round(
             number=number,
-            verdict=Verdict(arrays["confidence"], arrays["seed_confidence"], training),
-            cut=Cut(line["threshold"], line["reason"], line["cut_status"], **drawn),
+            verdict=verdict,
+            cut=cut,
             votes=arrays["votes"],
             selected=arrays["selected"],
             changed=float(line["changed"]),
             status=line["status"],
+            attempt=int(line["attempt"]),
         )
 
     def write_steps(self, blocks: Iterator[NDArray[np.float32]], steps: int) -> None:
@@ -191,9 +218,12 @@ class RunFolder:
         with atomic_file(path, overwrite=True) as new, new.open("wb") as file:
             np.savez(file, allow_pickle=False, positions=positions, values=flat)
 
-    def finish(self, document: Mapping[str, Any]) -> None:
-        """Write the last word, and seal the folder."""
+    def finish(
+        self, document: Mapping[str, Any], report: Callable[[], object] = lambda: None
+    ) -> None:
+        """Write the last word, let a report be drawn of it, and seal the folder."""
         write_json(self.path / "run.json", document, overwrite=True)
+        report()
         seal(self.path, kind=KIND)
 
 
@@ -248,7 +278,7 @@ def write_table(path: Path, rows: Sequence[Sequence[str]], overwrite: bool) -> N
 def _guarded(word: object) -> str:
     """A word from the data, made harmless for spreadsheets."""
     text = str(word)
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return f"'{text}" if text.lstrip().startswith(_FORMULA) else text
 
 
 def _number(value: float) -> str:

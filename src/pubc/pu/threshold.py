@@ -8,13 +8,15 @@ module only computes: it returns the evidence with the cut, and a report can dra
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 
-__all__ = ["Cut", "Threshold", "find_valley", "fixed"]
+from pubc.pu.judge import Verdict, mean_confidence
+
+__all__ = ["Cut", "Threshold", "find_valley", "fixed", "valley", "with_histogram"]
 
 Floats = NDArray[np.float64]
 
@@ -29,7 +31,9 @@ class Cut:
     """One sentence: how the cut was found, or why not."""
     status: str | None = None
     """Why the cut is not to be trusted; None where it is. With a threshold it is a working
-    cut: rounds may go on from it, but must not end on it."""
+    cut: rounds may go on from it, but do not end well on it. `guess` is a mere start."""
+    evidence: float | None = None
+    """How sure the valley is, where that was tested: 1 and above is significant."""
     centres: Floats = field(default_factory=lambda: np.zeros(0))
     """Middle of each histogram bin, shape (bins,)."""
     counts: Floats = field(default_factory=lambda: np.zeros(0))
@@ -38,18 +42,15 @@ class Cut:
     """Curve that the cut was read from, at the centres, shape (bins,)."""
 
 
-Threshold = Callable[[Floats, Floats], Cut]
-"""Maps the mean confidences of the mixed trajectories, and those of the seeds, to a cut."""
+Threshold = Callable[[Verdict], Cut]
+"""Maps what a judge thinks of every trajectory, and of the seeds, to a cut."""
 
 
-def find_valley(
-    confidence: Floats, seeds: Floats | None = None, *, bins: int = 100, degree: int = 10
-) -> Cut:
+def find_valley(confidence: Floats, *, bins: int = 100, degree: int = 10) -> Cut:
     """The paper's threshold: the rightmost dip of a polynomial through the histogram.
 
     Args:
         confidence: Mean confidence of each trajectory, shape (trajectories,).
-        seeds: Not looked at; the paper does not.
         bins: Histogram bins between the lowest and the highest confidence.
         degree: Order of the polynomial. Higher follows noise, lower misses the valley; the
             paper uses 10 for every dataset.
@@ -87,10 +88,35 @@ def find_valley(
     return Cut(float(centres[dips[-1]]), reason, **drawn)
 
 
+def with_histogram(cut: Cut, scores: Floats) -> Cut:
+    """The cut with a histogram of the scores and a smooth curve through it, to be drawn."""
+    finite = scores[np.isfinite(scores)]
+    low, high = float(finite.min()), float(finite.max())
+    if not high > low:
+        return cut
+    bins = int(np.clip(2 * np.sqrt(finite.size), 10, 100))
+    counts, edges = np.histogram(finite, bins=bins, range=(low, high))
+    centres, width = (edges[:-1] + edges[1:]) / 2, edges[1] - edges[0]
+    narrow = max(1.5 * width, 1e-300)
+    bell = np.exp(-0.5 * ((centres[:, None] - centres[None]) / narrow) ** 2)
+    curve = bell @ counts * width / (narrow * np.sqrt(2 * np.pi))
+    return replace(cut, centres=centres, counts=counts.astype(np.float64), curve=curve)
+
+
 def fixed(value: float) -> Threshold:
     """The ablation without adaptation: the same threshold whatever the confidences."""
 
-    def cut(confidence: Floats, seeds: Floats) -> Cut:
+    def cut(verdict: Verdict) -> Cut:
         return Cut(value, f"Fixed at {value:g}.")
+
+    return cut
+
+
+def valley(bins: int = 100, degree: int = 10) -> Threshold:
+    """`find_valley` of the mean confidences, as a threshold for the filter loop."""
+
+    def cut(verdict: Verdict) -> Cut:
+        mean = mean_confidence(verdict.confidence)
+        return find_valley(mean[~np.isnan(mean)], bins=bins, degree=degree)
 
     return cut
