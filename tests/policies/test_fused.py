@@ -39,7 +39,7 @@ def loss_by_hand(step, flat, number: int):
 @pytest.mark.parametrize("head", ["deterministic", "gaussian"])
 def test_the_gradient_is_that_of_autograd(head: str, hidden: tuple[int, ...]):
     step = step_for(head, hidden=hidden)
-    ours = step.gradient(step.inputs[0], step.targets[0])
+    ours = step.gradient(0)
     flat = step.parameters.clone().requires_grad_()
     loss = loss_by_hand(step, flat, 0)
     loss.backward()
@@ -75,12 +75,12 @@ def test_the_number_of_threads_changes_no_bit(batch: int):
 
 
 def test_a_batch_that_cannot_be_cut_evenly_is_refused():
-    with pytest.raises(UsageError, match="multiple of 2"):
-        step_for("deterministic", batch=101)
+    with pytest.raises(UsageError, match="multiple of 4"):
+        step_for("deterministic", batch=1023)
 
 
 def test_shards_depend_on_the_batch_alone():
-    assert [shards_of(n) for n in (1, 63, 64, 511, 512, 4096)] == [1, 1, 2, 2, 4, 4]
+    assert [shards_of(n) for n in (1, 63, 64, 511, 512, 4096)] == [1, 1, 1, 1, 4, 4]
 
 
 def test_threads_are_put_back():
@@ -92,17 +92,49 @@ def test_threads_are_put_back():
 
 def test_the_pace_takes_the_faster_number_of_threads():
     for times, best in (((1.0, 9.0), 1), ((9.0, 1.0), 2)):
-        pace = Pace(2)
+        pace = Pace(2, lambda count: True)
         pace._choices = [1, 2]
         assert pace.next(100) == (100, 1)
         pace.took(pace._FIRST, 100)
         tried = []
         for seconds in times:
             tried.append(pace.next(100))
-            pace.took(seconds, 2)
-        assert tried == [(2, 1), (2, 2)]
+            pace.took(seconds, 4)
+        assert tried == [(4, 1), (4, 2)]
         assert pace.next(100) == (100, best)
         pace.took(20 * sum(times) - 1, 100)
         assert pace.next(100) == (100, best)
         pace.took(2.0, 1)
-        assert pace.next(100) == (2, 1)
+        assert pace.next(100) == (4, 1)
+
+
+def test_threads_that_would_change_a_bit_are_never_used():
+    asked = []
+    pace = Pace(2, lambda count: asked.append(count))
+    pace._choices = [1, 2]
+    pace.took(pace._FIRST, 100)
+    assert [pace.next(100) for _ in range(3)] == [(100, 1)] * 3
+    assert asked == [2]
+
+
+def test_the_trial_update_leaves_no_trace_and_sees_a_difference(monkeypatch: pytest.MonkeyPatch):
+    step = step_for("deterministic")
+    before = [tensor.clone() for tensor in step._mutable()]
+    step._agrees(2)
+    assert all(torch.equal(a, b) for a, b in zip(before, step._mutable(), strict=True))
+
+    update, calls = step._update, []
+
+    def other(*batch: torch.Tensor) -> None:
+        update(*batch)
+        calls.append(step.parameters[3].add_(1e-6 * len(calls)))
+
+    monkeypatch.setattr(step, "_update", other)
+    assert not step._agrees(2)
+
+
+def test_faded_moments_are_dropped_before_they_slow_the_processor():
+    step = step_for("deterministic")
+    step.first[:3] = torch.tensor([1e-39, -1e-33, 1e-20])
+    step.run(5, 1e-3)
+    assert not ((step.first != 0) & (step.first.abs() < 1e-30)).any()

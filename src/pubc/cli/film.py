@@ -15,7 +15,10 @@ from pubc.trajectory import Array
 
 __all__ = ["film"]
 
-_FILMS = {".gif": "GIF", ".mp4": "FFMPEG"}
+_FILMS: dict[str, dict[str, Any]] = {
+    ".gif": {"format": "GIF", "duration": 40, "loop": 0},
+    ".mp4": {"format": "FFMPEG", "fps": 25},
+}
 _EVERY = 2
 """Simulators run faster than films: every second step is a frame."""
 
@@ -77,7 +80,7 @@ def _write_film(path: Path, frames: Iterator[Array], suffix: str) -> None:
     try:
         import imageio.v2 as imageio
 
-        writer = imageio.get_writer(path, format=_FILMS[suffix], fps=25)
+        writer = imageio.get_writer(path, **_FILMS[suffix])
     except (ImportError, ValueError):
         raise MissingExtraError(f"A {suffix} film", "mujoco") from None
     with writer:

@@ -129,7 +129,7 @@ class Clone:
             rows = order[start * batch : (start + count) * batch]
             inputs, targets = step.inputs[:count], step.targets[:count]
             with threads(1):
-                self._feed.gather(rows, inputs.flatten(0, 2), targets.flatten(0, 2))
+                self._feed.gather(rows, inputs.flatten(0, -2), targets.flatten(0, -2))
             step.run(count, self._rate(epoch + start / updates))
         result = {"loss": step.take_loss() / (updates * batch)}
         if not math.isfinite(result["loss"]):

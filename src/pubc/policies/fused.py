@@ -5,10 +5,11 @@ automatic differentiation spends most of its time on bookkeeping. Here every buf
 once, forward and backward are a dozen matrix products, weights and biases of all layers lie
 in one flat vector, and Adam is one call over it.
 
-The batch is cut into shards that depend on its size alone. One product handles all shards,
-each shard is summed by one thread, and shards are added in a fixed order, so the result does
-not depend on the number of threads. On a CUDA device a run of updates is recorded once as a
-graph and replayed.
+Large batches are cut into shards that depend on the batch size alone; one product handles all
+shards, and shards are added in a fixed order. More threads than one are used where they are
+faster and where a trial update has come out the same to the last bit, so the number of threads
+never changes a result. On a CUDA device a run of updates is recorded once as a graph and
+replayed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import contextlib
 import itertools
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
 import numpy as np
@@ -33,13 +34,17 @@ Head = Literal["deterministic", "gaussian"]
 LOG_STD = (-5.0, 2.0)
 """Bounds of the Gaussian head's log standard deviation, in units of the action range."""
 
+_relu_backward = torch.ops.aten.threshold_backward.grad_input
+_tanh_backward = torch.ops.aten.tanh_backward.grad_input
+_mean_square_backward = torch.ops.aten.mse_loss_backward.grad_input
+_FADED = 1e-30
 _BETAS = (0.9, 0.999)
 _EPSILON = 1e-8
 
 
 def shards_of(batch: int) -> int:
     """Into how many parts a batch is cut: enough for the cores, each large enough to pay."""
-    return 1 if batch < 64 else 2 if batch < 512 else 4
+    return 1 if batch < 512 else 4
 
 
 def split(flat: Tensor, sizes: Sequence[int]) -> list[Tensor]:
@@ -80,15 +85,22 @@ class Pace:
     many times slower than one. So work begins with one, and now and then all are tried.
     """
 
-    _TRIAL = 2
+    _TRIAL = 4
     """Updates per trial."""
     _SHARE = 20
     """Trials take at most one part in this many of the time."""
     _FIRST = 0.2
     """Seconds of work before the first trial; less work than that needs no help."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, agrees: Callable[[int], bool]) -> None:
+        """Start with one thread.
+
+        Args:
+            most: Threads that could have something to do.
+            agrees: Whether so many threads give the result of one; asked once.
+        """
         self._choices = sorted({1, min(most, torch.get_num_threads())})
+        self._agrees: Callable[[int], bool] | None = agrees
         self._best = 1
         self._trials: list[int] = []
         self._seconds: dict[int, float] = {}
@@ -97,6 +109,10 @@ class Pace:
     def next(self, left: int) -> tuple[int, int]:
         """How many updates to do next, and with how many threads."""
         if not self._trials and len(self._choices) > 1 and self._until_next <= 0:
+            if self._agrees is not None and not self._agrees(self._choices[-1]):
+                self._choices = [1]
+                return left, 1
+            self._agrees = None
             self._trials = list(self._choices)
         if self._trials:
             return min(self._TRIAL, left), self._trials[0]
@@ -125,7 +141,7 @@ class FusedStep:
         *,
         chunk: int,
     ) -> None:
-        """Make every buffer.
+        """Make every buffer, and every view of one, so that an update makes none.
 
         Args:
             sizes: Width of each layer, from the observation to the output; the output has
@@ -139,72 +155,99 @@ class FusedStep:
         self.shards = shards_of(batch) if self.device.type == "cpu" else 1
         if batch % self.shards:
             raise UsageError(f"The batch size must be a multiple of {self.shards}. Got {batch}.")
-        rows = batch // self.shards
-        self.sizes, self.batch, self.head = tuple(sizes), batch, head
+        self.sizes, self.batch, self.head, self.chunk = tuple(sizes), batch, head, chunk
         self.actions = sizes[-1] // (2 if head == "gaussian" else 1)
         self.parameters = parameters
         self.first, self.second = torch.zeros_like(parameters), torch.zeros_like(parameters)
         self.step = torch.zeros((), device=self.device)
         self.rate = torch.zeros((), device=self.device)
-        self.inputs = self._empty(chunk, self.shards, rows, sizes[0] + 1)
-        self.targets = self._empty(chunk, self.shards, rows, self.actions)
-        self.chunk = chunk
-        self._batches = list(zip(self.inputs.unbind(0), self.targets.unbind(0), strict=True))
-        self._layers = [w.expand(self.shards, *w.shape) for w in split(parameters, sizes)]
-        self._gradients = self._empty(self.shards, parameters.numel())
-        self._by_layer = split(self._gradients, sizes)
-        # Activations with their column of ones, and the same memory without it.
-        self._full = [self._ones(rows, width) for width in sizes[1:-1]]
-        self._hidden = [full[..., :-1] for full in self._full]
-        self._back = [self._empty(self.shards, rows, width) for width in sizes[1:-1]]
-        self._out = self._empty(self.shards, rows, sizes[-1])
-        self._delta = self._empty(self.shards, rows, sizes[-1])
-        self._spare = self._empty(self.shards, rows, self.actions)
-        self._losses = torch.zeros(self.shards, rows, self.actions, device=self.device)
+        self._rate = 0.0
+        self._shape = (batch,) if self.shards == 1 else (self.shards, batch // self.shards)
+        self._product = torch.mm if self.shards == 1 else torch.bmm
+        self.inputs = self._empty(chunk, *self._shape, sizes[0] + 1)
+        self.targets = self._empty(chunk, *self._shape, self.actions)
+        self._batches = [
+            (x, x.mT, y) for x, y in zip(self.inputs.unbind(0), self.targets.unbind(0), strict=True)
+        ]
+        self._make_layers()
+        self._out, self._delta = (self._empty(*self._shape, sizes[-1]) for _ in range(2))
+        self._spare = self._empty(*self._shape, self.actions)
+        self._losses = torch.zeros(*self._shape, self.actions, device=self.device)
+        self._one = torch.ones((), device=self.device)
         self._graph: torch.cuda.CUDAGraph | None = None
-        self._pace = Pace(self.shards)
+        self._pace = Pace(self.shards if self.shards > 1 else 2, self._agrees)
+
+    def _make_layers(self) -> None:
+        hidden = self.sizes[1:-1]
+        layers = split(self.parameters, self.sizes)
+        flat = self._empty(*self._shape[:-1], self.parameters.numel())
+        self._gradients = [flat] if self.shards == 1 else list(flat.unbind(0))
+        self._by_layer = split(flat, self.sizes)
+        self._layers = layers
+        if self.shards > 1:
+            self._layers = [layer.expand(self.shards, *layer.shape) for layer in layers]
+        # The last row of a layer is its bias, which passes nothing down.
+        self._down = [layer[..., :-1, :].mT for layer in self._layers]
+        # Activations with their column of ones, and the same memory without it.
+        self._full = [self._ones(width) for width in hidden]
+        self._turned = [full.mT for full in self._full]
+        self._hidden = [full[..., :-1] for full in self._full]
+        self._back = [self._empty(*self._shape, width) for width in hidden]
 
     def _empty(self, *shape: int) -> Tensor:
         return torch.empty(shape, device=self.device)
 
-    def _ones(self, rows: int, width: int) -> Tensor:
+    def _ones(self, width: int) -> Tensor:
         # A row of 256 + 1 numbers padded to whole cache lines keeps the products fast.
-        padded = torch.ones(self.shards, rows, (width + 16) // 16 * 16, device=self.device)
+        padded = torch.ones(*self._shape, (width + 16) // 16 * 16, device=self.device)
         return padded[..., : width + 1]
 
     def run(self, batches: int, learning_rate: float) -> None:
         """Update once with each of the first `batches` batches in the input buffers."""
+        self._rate = learning_rate
         self.rate.fill_(learning_rate)
         if self.device.type == "cuda":
             if batches == self.chunk:
                 self._replay()
             else:
-                for inputs, targets in self._batches[:batches]:
-                    self._update(inputs, targets)
+                for one in self._batches[:batches]:
+                    self._update(*one)
             return
         done = 0
         while done < batches:
             count, used = self._pace.next(batches - done)
-            begun = time.perf_counter()
             with threads(used):
-                for inputs, targets in self._batches[done : done + count]:
-                    self._update(inputs, targets)
-            self._pace.took(time.perf_counter() - begun, count)
+                begun = time.perf_counter()
+                for one in self._batches[done : done + count]:
+                    self._update(*one)
+                self._pace.took(time.perf_counter() - begun, count)
             done += count
+        self._drop_traces()
+
+    def _drop_traces(self) -> None:
+        """Forget moments that have faded to nothing.
+
+        The momentum of a unit that never fires decays towards zero for ever. Below 1e-38 a
+        processor takes a hundred times longer for each such number, and Adam twice as long.
+        """
+        for moment in (self.first, self.second):
+            torch.hardshrink(moment, _FADED, out=moment)
 
     def take_loss(self) -> float:
         """Sum of the loss over the rows since the last call; each row's is a mean over actions."""
         total = float(self._losses.double().sum()) / self.actions
         self._losses.zero_()
-        return total
+        # The deterministic head keeps squares of its gradient, (2 / numbers) times the error.
+        rows = self.batch * self.actions
+        return total if self.head == "gaussian" else total * (rows / 2) ** 2
 
-    def gradient(self, inputs: Tensor, targets: Tensor) -> Tensor:
-        """The gradient of the mean loss, for checks."""
-        self._backward(inputs, targets)
-        return self._gradients.sum(dim=0)
+    def gradient(self, number: int) -> Tensor:
+        """The gradient of the mean loss of one batch in the input buffers, for checks."""
+        self._backward(*self._batches[number])
+        return torch.stack(self._gradients).sum(dim=0)
 
-    def _update(self, inputs: Tensor, targets: Tensor) -> None:
-        self._backward(inputs, targets)
+    def _update(self, inputs: Tensor, turned: Tensor, targets: Tensor) -> None:
+        self._backward(inputs, turned, targets)
         total = self._gradients[0]
         for other in self._gradients[1:]:
             total.add_(other)
@@ -217,7 +260,7 @@ class FusedStep:
             [self.second],
             [],
             [self.step],
-            lr=self.rate if self.device.type == "cuda" else float(self.rate),
+            lr=self.rate if self.device.type == "cuda" else self._rate,
             beta1=_BETAS[0],
             beta2=_BETAS[1],
             weight_decay=0.0,
@@ -226,13 +269,13 @@ class FusedStep:
             maximize=False,
         )
 
-    def _backward(self, inputs: Tensor, targets: Tensor) -> None:
-        below = inputs
+    def _backward(self, inputs: Tensor, turned: Tensor, targets: Tensor) -> None:
+        product, below = self._product, inputs
         for layer, full, hidden in zip(self._layers, self._full, self._hidden, strict=False):
-            torch.bmm(below, layer, out=hidden)
+            product(below, layer, out=hidden)
             hidden.relu_()
             below = full
-        torch.bmm(below, self._layers[-1], out=self._out)
+        product(below, self._layers[-1], out=self._out)
         self._out.tanh_()
         if self.head == "gaussian":
             self._gaussian(targets)
@@ -240,20 +283,18 @@ class FusedStep:
             self._deterministic(targets)
         delta = self._delta
         for index in range(len(self._layers) - 1, 0, -1):
-            torch.bmm(self._full[index - 1].mT, delta, out=self._by_layer[index])
-            # The last row of a layer is its bias, which passes nothing down.
-            back, hidden = self._back[index - 1], self._hidden[index - 1]
-            torch.bmm(delta, self._layers[index][:, :-1].mT, out=back)
-            delta = torch.ops.aten.threshold_backward.grad_input(back, hidden, 0, grad_input=back)
-        torch.bmm(inputs.mT, delta, out=self._by_layer[0])
+            product(self._turned[index - 1], delta, out=self._by_layer[index])
+            back = self._back[index - 1]
+            product(delta, self._down[index], out=back)
+            _relu_backward(back, self._hidden[index - 1], 0, grad_input=back)
+            delta = back
+        product(turned, delta, out=self._by_layer[0])
 
     def _deterministic(self, targets: Tensor) -> None:
         """Squared error of tanh(z); leaves the gradient in `_delta`."""
-        torch.sub(self._out, targets, out=self._delta)
+        _mean_square_backward(self._one, self._out, targets, 1, grad_input=self._delta)
         self._losses.addcmul_(self._delta, self._delta)
-        # (1 - tanh^2) times the error, in one pass each.
-        self._out.mul_(self._out).sub_(1).mul_(-2.0 / (self.batch * self.actions))
-        self._delta.mul_(self._out)
+        _tanh_backward(self._delta, self._out, grad_input=self._delta)
 
     def _gaussian(self, targets: Tensor) -> None:
         """Negative log-likelihood; leaves the gradient in `_delta`."""
@@ -268,12 +309,24 @@ class FusedStep:
         to_mean.mul_(self._spare)
         self._losses.add_(to_width, alpha=0.5).add_(width, alpha=reach).add_(middle)
         to_width.sub_(1).mul_(-reach)
-        self._out.mul_(self._out).sub_(1).mul_(-1.0 / (self.batch * self.actions))
-        self._delta.mul_(self._out)
+        self._delta.mul_(1.0 / (self.batch * self.actions))
+        _tanh_backward(self._delta, self._out, grad_input=self._delta)
+
+    def _agrees(self, count: int) -> bool:
+        """Whether an update with this many threads is that with one, to the last bit."""
+        kept = [tensor.clone() for tensor in self._mutable()]
+        results = []
+        for used in (1, count):
+            with threads(used):
+                self._update(*self._batches[0])
+            results.append([tensor.clone() for tensor in self._mutable()])
+            for tensor, old in zip(self._mutable(), kept, strict=True):
+                tensor.copy_(old)
+        return all(torch.equal(a, b) for a, b in zip(*results, strict=True))
 
     def _replay(self) -> None:
         if self._graph is None:
-            kept = [t.clone() for t in self._mutable()]
+            kept = [tensor.clone() for tensor in self._mutable()]
             # CUDA wants a run on a side stream before it records.
             side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
             side.wait_stream(torch.cuda.current_stream())
@@ -284,8 +337,8 @@ class FusedStep:
                 tensor.copy_(old)
             self._graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(self._graph):
-                for inputs, targets in self._batches:
-                    self._update(inputs, targets)
+                for one in self._batches:
+                    self._update(*one)
         self._graph.replay()
 
     def _mutable(self) -> tuple[Tensor, ...]:
