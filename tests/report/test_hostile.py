@@ -3,6 +3,7 @@
 import csv
 import dataclasses
 import itertools
+import subprocess
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,6 +16,7 @@ from pubc.report.compare import comparison
 from pubc.report.markdown import as_markdown
 from pubc.report.page import render
 from pubc.report.run import read_run
+from pubc.report.words import command, next_commands
 from tests.report.browser import needs_browser
 from tests.report.build import make_run
 from tests.report.hostile import HOSTILE
@@ -143,3 +145,40 @@ def test_names_of_compared_runs_are_text(tmp_path, word):
     page = Page(render(None, runs, facts))
     assert facts["names"] == [f"{name}0", f"{name}1"]
     assert [tag for tag, _ in page.tags].count("script") == 2
+
+
+RECORDER = """
+record() { printf '%s\\0' "$@" >> words; printf '\\n\\0' >> words; }
+pubc() { record pubc "$@"; }
+python() { record python "$@"; }
+lerobot-train() { record lerobot-train "$@"; }
+PATH=/nonexistent
+"""
+
+
+@pytest.mark.parametrize("kind", ["npz", "lerobot", "minari"])
+def test_commands_to_copy_do_what_they_say_whatever_the_names(marked, tmp_path, kind):
+    """A shell that only takes notes is given every command of pages full of hostile names."""
+    for number, word in enumerate(HOSTILE):
+        name = word.replace("\0", "")
+        run = with_words(marked, name)
+        run.document["data"]["format"] = kind
+        run.document["data"]["path"] = f"/data/{name}"
+        texts = [command(run), *(text for _, text in next_commands(run))]
+        place = tmp_path / str(number)
+        place.mkdir()
+        done = subprocess.run(
+            ["/bin/bash", "-c", RECORDER + "\n".join(texts)],
+            cwd=place,
+            capture_output=True,
+        )
+        assert done.returncode == 0, (word, done.stderr)
+        assert done.stderr == b"", word
+        said = (place / "words").read_bytes().decode("utf-8", "surrogateescape")
+        calls = [call.split("\0")[:-1] for call in said.split("\n\0")[:-1]]
+        assert calls[0][:3] == ["pubc", "filter", f"/data/{name}"]
+        hanging = [f"--recipe={name}"] if name.startswith("-") else ["--recipe", name]
+        at = calls[0].index(hanging[0])
+        assert calls[0][at : at + len(hanging)] == hanging
+        assert {call[0] for call in calls} <= {"pubc", "python", "lerobot-train"}
+        assert [path.name for path in place.iterdir()] == ["words"], word

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 from typing import Any
 
+from pubc import formats
 from pubc.report.run import Run
 
 __all__ = ["VERDICTS", "Verdict", "asked", "command", "limits", "next_commands", "verdict"]
@@ -112,10 +114,12 @@ def command(run: Run) -> str:
     }
     for flag, value in given.items():
         if value is not None:
-            words += [flag, str(value)]
+            # A value that starts like a flag must hang on its own.
+            words += [f"{flag}={value}"] if str(value).startswith("-") else [flag, str(value)]
     if document.get("per_step"):
         words.append("--per-step")
-    return " ".join(shlex.quote(word) for word in words)
+    words += _reading(document.get("reading") or {})
+    return " ".join(_quoted(word) for word in words)
 
 
 def limits(run: Run) -> list[str]:
@@ -151,10 +155,10 @@ def next_commands(run: Run) -> list[tuple[str, str]]:
     if not kept:
         return []
     place, name = run.path.resolve(), run.document.get("to") or run.document["data"]["format"]
-    data = shlex.quote(str(place / kept))
-    listed = shlex.quote(str(place / "keep.json"))
+    data = _quoted(str(place / kept))
+    listed = _quoted(str(place / "keep.json"))
     return [
-        ("pubc", f"pubc train {shlex.quote(str(place))} --algo bc --out policy"),
+        ("pubc", f"pubc train {_quoted(str(place))} --algo bc --out policy"),
         ("Minari", _converted(data, name, "minari", "kept-minari")),
         ("LeRobot", _lerobot(run, data, listed, name)),
         (
@@ -181,10 +185,10 @@ def _converted(data: str, have: str, want: str, target: str) -> str:
 def _lerobot(run: Run, data: str, listed: str, name: str) -> str:
     if run.document["data"]["format"] == "lerobot":
         root = str(run.document["data"]["path"])
-        repo = shlex.quote(root.rstrip("/").split("/")[-1])
-        chosen = f"$(python -c \"import json; print(json.load(open('{listed}'))['episodes'])\")"
+        repo = _quoted(root.rstrip("/").split("/")[-1])
+        chosen = f"$(python -c {_quoted(_EPISODES)} {listed})"
         return (
-            f"lerobot-train --dataset.repo_id={repo} --dataset.root={shlex.quote(root)} "
+            f"lerobot-train --dataset.repo_id={repo} --dataset.root={_quoted(root)} "
             f'--dataset.episodes="{chosen}"'
         )
     return (
@@ -203,6 +207,35 @@ def _seeds(seed: dict[str, Any]) -> str:
     return "trajectories named one by one"
 
 
+def _reading(reading: dict[str, Any]) -> list[str]:
+    """Flags for the reading options that are not as they would be without a flag."""
+    usual = dataclasses.asdict(formats.FROM_COMMAND_LINE)
+    words: list[str] = []
+    for name, value in reading.items():
+        flag, entries = name.replace("_", "-"), value if isinstance(value, list) else [value]
+        if name not in usual or value == usual[name] or tuple(entries) == usual[name]:
+            continue
+        if isinstance(value, bool):
+            words.append(f"--{flag}" if value else f"--no-{flag}")
+        elif value is not None:
+            words += [f"--{flag}", *map(str, entries)]
+    return words
+
+
+def _quoted(word: str) -> str:
+    """A word for the command line that stays one word on one line, whatever is in it."""
+    if word.isprintable():
+        return shlex.quote(word)
+    escaped = "".join(
+        f"\\{c}" if c in "\\'" else c if c.isprintable() else _escape(c) for c in word
+    )
+    return f"$'{escaped}'"
+
+
+def _escape(character: str) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogateescape"))
+
+
 def _settings(document: dict[str, Any]) -> dict[str, Any]:
     settings = document.get("settings") or {}
     return {f"--{name.replace('_', '-')}": settings.get(name) for name in _FLAGS}
@@ -212,4 +245,5 @@ def _share(value: float) -> str:
     return f"{100 * value:.4g} %"
 
 
+_EPISODES = 'import json, sys; print(json.load(open(sys.argv[1]))["episodes"])'
 _FLAGS = ("classifiers", "order", "max_rounds")
