@@ -53,3 +53,14 @@ def test_the_command_in_the_report_makes_the_same_run_again(made, tmp_path, caps
     capsys.readouterr()
     for name in ("scores.csv", "keep.json", "rounds.jsonl"):
         assert (tmp_path / "again" / name).read_bytes() == (made / name).read_bytes(), name
+
+
+def test_a_report_that_fails_costs_no_run(tmp_path, capsys, monkeypatch):
+    def fail(paths):
+        raise RuntimeError("no ink")
+
+    monkeypatch.setattr("pubc.report.write_report", fail)
+    assert main(["demo", "--out", str(tmp_path), "--json"]) == 0
+    assert "no ink" in capsys.readouterr().err
+    assert verify(tmp_path / "run") == []
+    assert not (tmp_path / "run" / "report.html").exists()

@@ -160,7 +160,6 @@ class Filter:
         from pubc.pu.find import conclude
         from pubc.pu.judge import Bench
         from pubc.pu.runfolder import keep_list, score_table, write_table
-        from pubc.report import write_report
 
         assert self.data is not None
         with progress("filter", None, quiet=self.json) as show:
@@ -186,7 +185,7 @@ class Filter:
         folder.write_borderline(some, unsure, values)
         clock["write"] = time.time() - began
         final = finish_document(document, mixed, result, kept, clock, truth)
-        folder.finish(final, lambda: write_report([folder.path]))
+        folder.finish(final, lambda: _draw_report(folder.path))
         if not self.json:
             _show(final, result, folder.path)
             for line in next_commands(self.data, mixed, result.mask, self.reading):
@@ -297,6 +296,16 @@ def _line(current: Round) -> str:
     )
 
 
+def _draw_report(path: Path) -> None:
+    """Draw the report; whatever goes wrong with it, the hours before it are not lost."""
+    from pubc.report import write_report
+
+    try:
+        write_report([path])
+    except Exception as error:
+        warn(f"the run is complete, but not its report ({error}). Try again: pubc report {path}")
+
+
 def _show(document: dict[str, Any], result: Result, path: Path) -> None:
     from pubc.report.words import verdict
 
@@ -311,9 +320,10 @@ def _show(document: dict[str, Any], result: Result, path: Path) -> None:
         ("borderline", f"{int(quality.borderline.sum()):,}"),
         ("status", document["status"]),
     ]
-    if quality.seed_rank is not None:
-        above = f"above {quality.seed_rank:.0%} of the others"
-        rows.append(("held-out seeds", f"{quality.held_out_seeds} rank {above} (median)"))
+    if quality.seed_rank is not None and quality.seeds_kept is not None:
+        above = f"{quality.seeds_kept:.0%} of {quality.held_out_seeds} above the cut"
+        rank = f"median rank above {quality.seed_rank:.0%} of the others"
+        rows.append(("held-out seeds", f"{above}, {rank}"))
     if quality.expected_wrong is not None:
         rows.append(("expected wrong", f"{quality.expected_wrong:.1%} of the labels"))
     if document["truth_report"] is not None:
