@@ -11,6 +11,7 @@ from pubc.report.summary import told
 from pubc.storage import seal
 from tests.report.browser import needs_browser
 from tests.report.build import make_run, read_document
+from tests.report.test_policies import add_record, make_policy
 
 pytestmark = needs_browser
 
@@ -195,8 +196,18 @@ def test_the_button_turns_light_into_dark_and_back(chromium, run):
     assert seen[0] == seen[2] != seen[1]
 
 
-def test_four_hundred_pixels_are_enough(chromium, run):
-    chromium.open(run / "report.html", width=400)
+@pytest.mark.parametrize("kind", ["run", "comparison", "policies"])
+def test_four_hundred_pixels_are_enough(chromium, run, tmp_path, kind):
+    page = run / "report.html"
+    if kind == "comparison":
+        others = [make_run(tmp_path / f"other-{n}", random_seed=n) for n in (1, 2)]
+        page = write_report([run, *others], tmp_path / "all")
+    if kind == "policies":
+        records = tmp_path / "results.jsonl"
+        for name in ("runs/with/a/rather/long/path/to/its/policy", "short"):
+            add_record(records, name, [4000.0, 5000.0, 4500.0])
+        page = write_report([make_policy(tmp_path / "bc", "bc", 0, [3.0, 2.0, 1.0]), records])
+    chromium.open(page, width=400)
     assert chromium.run("document.documentElement.scrollWidth") == 400
     beyond = chromium.run(
         "[...document.querySelectorAll('h1, h2, p, li, .tile, .card, .chart svg, .vrow, pre')]"
