@@ -18,6 +18,7 @@ from pubc import formats
 from pubc.cli.console import facts, headline, histogram, progress, say, warn
 from pubc.cli.filter_run import (
     begin_document,
+    check_format,
     choose_seeds,
     finish_document,
     most_unsure,
@@ -129,6 +130,7 @@ class Filter:
         assert self.data is not None
         started = time.time()
         recipe = self._recipe()
+        check_format(self.to)
         mixed = formats.read(self.data, self.reading)
         seeds = choose_seeds(self, mixed)
         ready = prepare(mixed, seeds.trajectories)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Seeds",
     "begin_document",
+    "check_format",
     "choose_seeds",
     "finish_document",
     "most_unsure",
@@ -293,6 +294,12 @@ def most_unsure(result: Result, most: int = 24) -> NDArray[np.int64]:
     middle = 0.0 if result.threshold is None else result.threshold
     near = np.argsort(np.abs(result.confidence[unsure] - middle), kind="stable")
     return np.sort(unsure[near[:most]]).astype(np.int64)
+
+
+def check_format(name: str | None) -> None:
+    """Refuse a format that cannot be written, before any work is done."""
+    if name is not None and not hasattr(formats.get(name), "write"):
+        raise UsageError(f"pubc reads the {name} format but does not write it; see `pubc formats`.")
 
 
 def next_commands(

@@ -60,12 +60,7 @@ def _by_status(status: str, rounds: Sequence[Round], seeds: int) -> list[str]:
 
 def _by_quality(quality: Quality, trajectories: int) -> list[str]:
     said = []
-    if quality.seed_rank is not None and quality.seed_rank < 0.5:
-        said.append(
-            "Held-out seeds rank below the middle of the mixed set, so the seeds do not look "
-            "like one policy of it. Do not trust this selection."
-        )
-    if quality.seeds_kept is not None and quality.seeds_kept < 0.5:
+    if quality.seeds_kept is not None and quality.seeds_kept < 0.8:
         said.append(
             f"The cut rejects {1 - quality.seeds_kept:.0%} of the seeds, which are known to be "
             "the expert's. It is probably too far to the right."
