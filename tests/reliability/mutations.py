@@ -7,6 +7,7 @@ import selectors
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +21,7 @@ from tests.reliability.samples import SAMPLES
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 5.0
-"""Seconds after which a read hangs."""
+"""Seconds of its own time after which a read hangs."""
 OWN = ("npz", "store")
 """Formats that commands read in their own process."""
 MARKS = ("terminals", "timeouts", "terminations", "truncations", "dones", "terminated")
@@ -62,21 +63,39 @@ class Reader:
             process.stdin.flush()
         except BrokenPipeError:
             return {"died": process.wait()}
-        with selectors.DefaultSelector() as selector:
-            selector.register(process.stdout, selectors.EVENT_READ)
-            # The first read of a process also loads the libraries, on a machine that may be busy.
-            if not selector.select(PATIENCE if self.warm else 60):
-                self.close()
-                return {"hung": PATIENCE}
+        if not self._answers(process):
+            self.close()
+            return {"hung": PATIENCE}
         line = process.stdout.readline()
         self.warm = True
         return json.loads(line) if line else {"died": process.wait()}
+
+    def _answers(self, process: subprocess.Popen) -> bool:
+        """Wait for an answer as long as the reader has time: its own, on a busy machine."""
+        start, used = time.monotonic(), _processor_time(process.pid)
+        # The first read of a process also loads the libraries.
+        patience = PATIENCE if self.warm else 4 * PATIENCE
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ)
+            while not selector.select(0.5):
+                waited = time.monotonic() - start
+                if _processor_time(process.pid) - used > patience or waited > 20 * PATIENCE:
+                    return False
+        return True
 
     def close(self) -> None:
         if self.process is not None:
             self.process.kill()
             self.process.communicate()
             self.process = None
+
+
+def _processor_time(pid: int) -> float:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def mutate_bytes(data: bytes, rng: np.random.Generator) -> tuple[str, bytes]:
