@@ -56,6 +56,11 @@ def read(path: Path, options: ReadOptions, findings: Findings) -> TrajectorySet:
                 "a step limit cut them too, give --episode-length.",
                 field="timeouts",
             )
+        for name in (reward_key, "terminals"):
+            if name not in file:
+                findings.warn(
+                    "missing_key", "every D4RL file has it, this one does not.", field=name
+                )
         used = {*options.observation_keys, options.action_key, reward_key, *_OWN}
         extras = _extras(file, rows, used, side, findings)
         raw = Raw(
