@@ -24,6 +24,8 @@ from pubc.trajectory import Columns, TrajectorySet
 
 OBSERVATIONS, ACTIONS, HIDDEN = 17, 6, 256
 TRAJECTORIES, LENGTH = 50, 1000
+TURN = 0.3
+"""Seconds of a turn: short, so that each contestant also meets quiet moments."""
 
 
 def dataset():
@@ -135,10 +137,10 @@ def race(turns, device, seconds):
         turn()
     synchronise(device)
     best = dict.fromkeys(turns, 0.0)
-    for _ in range(max(3, int(seconds))):
+    for _ in range(max(3, int(seconds / TURN))):
         for name, turn in turns.items():
             done, begun = 0, time.perf_counter()
-            while time.perf_counter() - begun < 1.0:
+            while time.perf_counter() - begun < TURN:
                 done += turn()
                 synchronise(device)
                 taken = time.perf_counter() - begun
