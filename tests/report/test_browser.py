@@ -264,7 +264,6 @@ def test_two_runs_show_where_they_disagree(chromium, run, tmp_path):
     assert chromium.tip().split("\n")[0] in differ
 
 
-@pytest.mark.slow
 def test_one_hundred_thousand_trajectories_paint_at_once_and_scroll(chromium, tmp_path):
     page = write_report([make_run(tmp_path / "run", 100_000, 8)])
     chromium.open(page)

@@ -4,6 +4,7 @@ import csv
 import dataclasses
 import itertools
 import subprocess
+import xml.etree.ElementTree as ET
 from types import SimpleNamespace
 
 import numpy as np
@@ -107,6 +108,10 @@ def test_no_escape_reaches_the_terminal(tmp_path, capsys):
     figures = tmp_path / ("\x1b[31m" + "figures")
     assert main(["report", str(path), "--figures", str(figures)]) == 0
     assert main(["report", str(tmp_path / "\x1b[5mnowhere")]) == 2
+    for drawing in figures.glob("*.svg"):
+        assert {e.tag.split("}")[1] for e in ET.parse(drawing).iter() if "}" in e.tag}.isdisjoint(
+            {"script", "foreignObject", "iframe", "a"}
+        )
     printed = capsys.readouterr()
     for text in (printed.out, printed.err):
         assert all(c.isprintable() or c == "\n" for c in text), repr(text)

@@ -1,6 +1,7 @@
 """Policies in the report: learning curves with bands, scores with intervals, pairs."""
 
 import json
+import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from pubc.errors import DataError
 from pubc.evaluate import interval
 from pubc.report import write_report
+from pubc.report.figures import write_figures
 from pubc.report.policies import policies
 from pubc.results import Record, append
 from tests.report.browser import needs_browser
@@ -82,6 +84,19 @@ def test_pairs_are_compared_start_by_start(tmp_path):
     (pair,) = policies([], [path])["differences"]
     assert (pair["first"], pair["second"], pair["count"]) == ("a", "b", 10)
     assert pair["mean"] == pair["low"] == pair["high"] == 3.0
+
+
+def test_learning_curves_are_drawn_for_papers_whatever_their_names(tmp_path):
+    folders = [make_policy(tmp_path / "a", "_b$c^\x1b</text>", 0, [3.0, 2.0])]
+    drawn = write_figures([], policies(folders, []), tmp_path / "figures")
+    assert [path.name for path in drawn] == [
+        "learning-loss.png",
+        "learning-loss.svg",
+        "learning-held-out.png",
+        "learning-held-out.svg",
+    ]
+    words = "".join(ET.parse(drawn[1]).getroot().itertext())
+    assert "_b$c^?</text> on kept.npz" in words
 
 
 def test_metrics_that_are_none_are_refused_in_one_sentence(tmp_path):

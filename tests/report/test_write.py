@@ -226,7 +226,8 @@ def test_without_rounds_or_cut_or_confidence_there_is_still_a_page(tmp_path):
     assert drawn["rounds"][0]["centres"] == []
 
 
-def test_figures_are_drawn_twice_alike(run, tmp_path, capsys):
+def test_figures_are_drawn_twice_alike(tmp_path, capsys):
+    run = make_run(tmp_path / "run", 60, 2)
     for name in ("a", "b"):
         assert main(["report", str(run), "--figures", str(tmp_path / name), "--json"]) == 0
         drawn = json.loads(capsys.readouterr().out)["figures"]

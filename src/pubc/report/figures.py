@@ -188,13 +188,12 @@ def _sources(run: Run) -> Figure | None:
     owner = np.array(scores.sources, dtype=object)
     for index, name in enumerate(sorted(set(scores.sources))[: len(_SERIES)]):
         mine = (owner == name) & known
-        label = "".join(c if c.isprintable() else "?" for c in name)[:40] or "(no name)"
         _outline(
             axes[0, 0],
             scores.confidence[mine],
             edges,
             _SERIES[index],
-            label,
+            _label(name),
             _DASHES[index % len(_DASHES)],
         )
     if run.document["threshold"] is not None:
@@ -222,13 +221,21 @@ def _learning(policies: Mapping[str, Any], metric: str) -> Figure:
     for index, curve in enumerate(shown):
         colour = _SERIES[index % len(_SERIES)]
         dash = _DASHES[index // len(_SERIES) % len(_DASHES)]
-        axes[0, 0].plot(curve["x"], curve["mean"], color=colour, ls=dash, label=curve["name"])
+        axes[0, 0].plot(
+            curve["x"], curve["mean"], color=colour, ls=dash, label=_label(curve["name"])
+        )
         axes[0, 0].fill_between(
             curve["x"], curve["low"], curve["high"], color=colour, alpha=0.18, lw=0
         )
-    axes[0, 0].set(xlabel=policies["xLabel"], ylabel=metric)
+    axes[0, 0].set(xlabel=policies["xLabel"], ylabel=_label(metric))
     axes[0, 0].legend()
     return figure
+
+
+def _label(name: str) -> str:
+    """A name from data for a legend, which would leave out one that begins with `_`."""
+    text = "".join(c if c.isprintable() else "?" for c in name)[:40] or "(no name)"
+    return f" {text}" if text.startswith("_") else text
 
 
 def _outline(axis: Axes, values: Any, edges: Any, colour: str, label: str, dash: str = "-") -> None:

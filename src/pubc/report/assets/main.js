@@ -15,12 +15,12 @@ function showComparison(all) {
   }));
   const columns = [{ key: "id", words: "Trajectory", width: "minmax(72px, 1.6fr)", sort: id, show: id }];
   runs.forEach((run, k) => {
-    columns.push({ key: "confidence-" + k, words: run.name, help: "Confidence in " + run.name, width: "minmax(80px, 1fr)", right: true, optional: true, sort: (i) => run.confidence[i], show: (i) => told(run.confidence[i]) });
-    columns.push({ key: "keep-" + k, words: "Label", help: "Label in " + run.name, width: "minmax(62px, 0.8fr)", sort: (i) => run.kept[i], show: (i) => (run.kept[i] ? "kept" : "dropped") });
+    columns.push({ key: "keep-" + k, words: run.name, help: "Label in " + run.name, width: "minmax(62px, 0.8fr)", sort: (i) => run.kept[i], show: (i) => (run.kept[i] ? "kept" : "dropped") });
+    columns.push({ key: "confidence-" + k, words: "Confidence", help: "Confidence in " + run.name, width: "minmax(80px, 1fr)", right: true, optional: true, sort: (i) => run.confidence[i], show: (i) => told(run.confidence[i]) });
   });
   columns.push({ key: "return", words: "Return", width: "minmax(76px, 1fr)", right: true, optional: true, sort: (i) => (returns ? returns[i] : NaN), show: (i) => told(returns ? returns[i] : null) });
   columns.push({ key: "length", words: "Steps", width: "minmax(54px, 0.8fr)", right: true, optional: true, sort: (i) => lengths[i], show: (i) => told(lengths[i]) });
-  bigTable(byId("table"), columns, n, { sort: 1, down: true, collator, marked: (i) => !!a.kept[i], searches: "id", text: id, filters: [["Disagree", differ], ["All", () => true]] });
+  bigTable(byId("table"), columns, n, { sort: 2, down: true, collator, marked: (i) => !!a.kept[i], searches: "id", text: id, filters: [["Disagree", differ], ["All", () => true]] });
 }
 
 function showPolicies(policies) {
