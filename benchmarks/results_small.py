@@ -1,6 +1,6 @@
 """One command makes docs/results-small.md: what cloning gains from filtering.
 
-    python benchmarks/results_small.py [--scale 1.0] [--processes 2] [--work build/results-small]
+    python benchmarks/results_small.py [--scale 1.0] [--jobs 1] [--processes 2]
 
 Ant and Humanoid, E+W and E+N, 100 trajectories of each source. Behaviour cloning learns from
 everything, from the top 10 % and 50 % by return, from what `pubc filter` kept, and from the
@@ -14,6 +14,7 @@ import json
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 import numpy as np
@@ -148,6 +149,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--jobs", type=int, default=1, help="cells computed at the same time")
     parser.add_argument("--recipe", choices=["auto", "paper"], default="auto")
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "results-small")
     parser.add_argument("--only", default="", help="mixtures whose name contains this")
@@ -158,18 +160,27 @@ def main():
     finished = {one.key for one in read(path)}
     mixtures = {name: Mixture(name, chosen) for name in MIXTURES}
     asked = [cell for cell in cells(chosen) if chosen.only in cell["mixture"]]
-    for number, cell in enumerate(asked, start=1):
-        if key_of(cell) in finished:
-            continue
-        mixture = mixtures[cell["mixture"]]
-        mixture.folder.mkdir(parents=True, exist_ok=True)
-        values = compute(mixture, cell["learner"], cell["random_seed"], chosen)
-        append(path, Record(cell, values))
-        print(
-            f"{number} of {len(asked)}: {cell['mixture']}, {cell['learner']}, seed "
-            f"{cell['random_seed']}: {values['return']['mean']:,.0f} in {values['seconds']:.0f} s",
-            flush=True,
-        )
+    missing = [cell for cell in asked if key_of(cell) not in finished]
+    for name in dict.fromkeys(cell["mixture"] for cell in missing):
+        mixtures[name].folder.mkdir(parents=True, exist_ok=True)
+        for cell in CELLS:
+            mixtures[name].source(cell)  # made once, before cells that share it run
+    with ThreadPoolExecutor(chosen.jobs) as pool:
+        running = {
+            pool.submit(
+                compute, mixtures[cell["mixture"]], cell["learner"], cell["random_seed"], chosen
+            ): cell
+            for cell in missing
+        }
+        for number, done in enumerate(as_completed(running), start=1):
+            cell, values = running[done], done.result()
+            append(path, Record(cell, values))
+            print(
+                f"{number} of {len(missing)}: {cell['mixture']}, {cell['learner']}, seed "
+                f"{cell['random_seed']}: {values['return']['mean']:,.0f} in "
+                f"{values['seconds']:.0f} s",
+                flush=True,
+            )
     wanted = {key_of(cell) for cell in cells(chosen)}
     records = [one for one in read(path) if one.key in wanted]
     page = table(records, chosen)
