@@ -74,6 +74,14 @@ def test_an_empty_set_is_refused():
         survey(tiny()[:0])
 
 
+def test_several_sets_are_surveyed_as_one():
+    data = tiny()
+    whole, parts = survey(data), survey(data[:7], data[7:])
+    assert np.allclose(whole.normaliser.mean, parts.normaliser.mean, atol=1e-6)
+    assert np.allclose(whole.normaliser.scale, parts.normaliser.scale, atol=1e-6)
+    assert np.array_equal(whole.actions.high, parts.actions.high)
+
+
 def test_the_fingerprint_follows_the_content():
     data = tiny()
     assert survey(data).fingerprint == survey(data[:]).fingerprint

@@ -23,7 +23,7 @@ from pubc.policies.fused import LOG_STD, initial_parameters, split, threads
 from pubc.policies.networks import NetworkPolicy, layers_from_flat
 from pubc.policies.options import TrainOptions
 from pubc.rollout import stream
-from pubc.trajectory import Array, TrajectorySet, concatenate
+from pubc.trajectory import Array, TrajectorySet
 
 __all__ = ["ALPHA", "ETA", "WeightedClone", "discriminator_loss", "policy_weights"]
 
@@ -70,7 +70,7 @@ class WeightedClone:
         self.batch = options.batch_size or _BATCH
         self.updates = options.updates or _UPDATES[options.recipe]
         self.epochs = math.ceil(self.updates / _PER_EPOCH)
-        self.facts = survey(concatenate([positives, trajectories]))
+        self.facts = survey(positives, trajectories)
         self.fingerprint = self.facts.fingerprint
         self._feeds = tuple(
             Feed(part, self.facts, device=device) for part in (positives, trajectories)

@@ -9,6 +9,7 @@ coming out.
 from __future__ import annotations
 
 import hashlib
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,21 +75,21 @@ class Facts:
     """Changes when the set does: of its index and the moments of its columns."""
 
 
-def survey(trajectories: TrajectorySet) -> Facts:
-    """Read a set once, block by block.
+def survey(*sets: TrajectorySet) -> Facts:
+    """Read sets once, block by block, as if they were one.
 
     Raises:
         DataError: There is nothing to learn from, or a value is not finite.
     """
-    if not trajectories.steps:
+    if not all(part.steps for part in sets):
         raise DataError("The dataset has no trajectories to learn from.", code="empty")
-    total = np.zeros(trajectories.observation_size)
+    steps, actions = sum(part.steps for part in sets), sets[0].action_size
+    total = np.zeros(sets[0].observation_size)
     squares = np.zeros_like(total)
     shift: NDArray[Any] | None = None
-    low = np.full(trajectories.action_size, np.inf)
-    high = np.full(trajectories.action_size, -np.inf)
-    weighted = np.zeros(trajectories.action_size)
-    for block in trajectories.blocks():
+    low, high = np.full(actions, np.inf), np.full(actions, -np.inf)
+    weighted = np.zeros(actions)
+    for block in itertools.chain.from_iterable(part.blocks() for part in sets):
         seen = np.asarray(block.observations, dtype=np.float64)
         acted = np.asarray(block.actions, dtype=np.float64)
         shift = seen[0].copy() if shift is None else shift
@@ -107,10 +108,11 @@ def survey(trajectories: TrajectorySet) -> Facts:
                 code="nonfinite",
                 field=name,
             )
-    mean = total / trajectories.steps
-    deviation = np.sqrt(np.maximum(squares / trajectories.steps - np.square(mean), 0.0))
+    mean = total / steps
+    deviation = np.sqrt(np.maximum(squares / steps - np.square(mean), 0.0))
     digest = hashlib.sha256()
-    for array in (trajectories.lengths, total, squares, shift, low, high, weighted):
+    lengths = [part.lengths for part in sets]
+    for array in (*lengths, total, squares, shift, low, high, weighted):
         digest.update(np.ascontiguousarray(array).tobytes())
     return Facts(
         Normaliser.from_moments(mean + shift, deviation),
