@@ -7,6 +7,7 @@ import torch
 from pubc.errors import DataError, InterruptedRun, UnknownNameError
 from pubc.losses import bce
 from pubc.nets import (
+    Adam,
     Classifier,
     FoldedClassifier,
     Normaliser,
@@ -125,3 +126,40 @@ def test_an_unknown_device_is_refused():
     with pytest.raises(UnknownNameError, match="tpu"):
         pick_device("tpu")
     assert pick_device("cpu") == torch.device("cpu")
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.1])
+def test_adam_steps_like_torchs_own(decay: float):
+    rng = np.random.default_rng(0)
+    start = [torch.from_numpy(rng.normal(size=shape)) for shape in ((3, 2), (4,))]
+    ours = [tensor.clone().requires_grad_() for tensor in start]
+    theirs = [tensor.clone().requires_grad_() for tensor in start]
+    mine = Adam(ours, learning_rate=0.05, betas=(0.9, 0.99), weight_decay=decay)
+    reference = torch.optim.AdamW(theirs, lr=0.05, betas=(0.9, 0.99), weight_decay=decay)
+    for _ in range(10):
+        for parameters in (ours, theirs):
+            loss = sum((parameter**2).sin().sum() for parameter in parameters)
+            loss.backward()
+        mine.step()
+        reference.step()
+        reference.zero_grad()
+    for one, other in zip(ours, theirs, strict=True):
+        assert torch.allclose(one, other, atol=1e-12)
+
+
+def test_training_does_not_load_the_compiler():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, numpy as np, torch, pubc.nets as nets\n"
+        "from pubc.losses import bce\n"
+        "net = nets.Classifier(2, 1, encoder=(4,), head=(4,))\n"
+        "nets.initialise(net, np.random.default_rng(0))\n"
+        "x = torch.zeros(8, 2); y = torch.zeros(8, 1); m = torch.zeros(8, dtype=torch.bool)\n"
+        "nets.fit_classifier(net, (x, y, m), loss=bce, schedule=nets.Schedule(1, 8),"
+        " rng=np.random.default_rng(0))\n"
+        "print('torch._dynamo' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

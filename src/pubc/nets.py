@@ -26,6 +26,7 @@ from pubc.storage import atomic_file
 
 __all__ = [
     "BLOCK",
+    "Adam",
     "Classifier",
     "FoldedClassifier",
     "Normaliser",
@@ -128,6 +129,49 @@ class FoldedClassifier:
         return torch.addmm(self.last[1], hidden, self.last[0]).squeeze(1)
 
 
+class Adam:
+    """Adam over all parameters as one flat vector: a few operations, whatever their number.
+
+    torch's own optimisers import the whole compiler at their first use, which takes seconds.
+    Weight decay is decoupled, as in AdamW.
+    """
+
+    def __init__(
+        self,
+        parameters: Sequence[Tensor],
+        *,
+        learning_rate: float,
+        betas: tuple[float, float] = (0.9, 0.999),
+        weight_decay: float = 0.0,
+    ) -> None:
+        self.learning_rate, self.betas, self.weight_decay = learning_rate, betas, weight_decay
+        self.flat = torch.cat([parameter.detach().reshape(-1) for parameter in parameters])
+        self.gradient = torch.zeros_like(self.flat)
+        self.mean, self.square = torch.zeros_like(self.flat), torch.zeros_like(self.flat)
+        self.updates = 0
+        start = 0
+        for parameter in parameters:
+            part = slice(start, start + parameter.numel())
+            # Parameters and gradients become windows into the flat vectors.
+            parameter.data = self.flat[part].view_as(parameter)
+            parameter.grad = self.gradient[part].view_as(parameter)
+            start = part.stop
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """Move the parameters along the gradient, and clear it."""
+        self.updates += 1
+        one, two = self.betas
+        self.mean.lerp_(self.gradient, 1 - one)
+        self.square.mul_(two).addcmul_(self.gradient, self.gradient, value=1 - two)
+        spread = self.square.sqrt().div_(math.sqrt(1 - two**self.updates)).add_(1e-8)
+        if self.weight_decay:
+            self.flat.mul_(1 - self.learning_rate * self.weight_decay)
+        rate = self.learning_rate / (1 - one**self.updates)
+        self.flat.addcdiv_(self.mean, spread, value=-rate)
+        self.gradient.zero_()
+
+
 def initialise(network: nn.Module, rng: np.random.Generator) -> None:
     """Draw the weights of every linear layer; batch norms start neutral."""
     for module in network.modules():
@@ -163,7 +207,7 @@ def fit_classifier(
     """
     observations, actions, positive = pairs
     network.train()
-    optimiser = torch.optim.Adam(network.parameters(), lr=schedule.learning_rate, fused=True)
+    optimiser = Adam(list(network.parameters()), learning_rate=schedule.learning_rate)
     history = []
     for _ in range(schedule.epochs):
         total, updates = 0.0, 0
@@ -172,7 +216,6 @@ def fit_classifier(
                 raise InterruptedRun("Stopped while training.")
             logits = network(observations.index_select(0, rows), actions.index_select(0, rows))
             value = loss(logits, positive.index_select(0, rows))
-            optimiser.zero_grad(set_to_none=True)
             torch.autograd.backward(value)
             optimiser.step()
             total, updates = total + float(value.detach()), updates + 1

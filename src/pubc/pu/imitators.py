@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.nn.functional import smooth_l1_loss
 
 from pubc.errors import DataError, InterruptedRun
-from pubc.nets import BLOCK
+from pubc.nets import BLOCK, Adam
 
 __all__ = ["Apprenticeship", "Imitators", "train_imitators"]
 
@@ -61,17 +61,25 @@ class Imitators:
         return len(self.layers[0][0])
 
     @torch.no_grad()
-    def residuals(self, states: Floats, actions: Floats) -> Floats:
-        """Log residual of every row under every network, shape (members, rows)."""
+    def residuals(
+        self, states: Floats, actions: Floats, *, stop: Callable[[], bool] = lambda: False
+    ) -> Floats:
+        """Log residual of every row under every network, shape (members, rows).
+
+        Raises:
+            InterruptedRun: `stop` said so.
+        """
         rows, device = len(states), self.layers[0][0].device
         found = np.empty((self.members, rows), np.float32)
         for start in range(0, rows, BLOCK):
-            stop = min(start + BLOCK, rows)
-            x = _padded(states[start:stop]).to(device)
-            y = _padded(actions[start:stop]).to(device)
+            if stop():
+                raise InterruptedRun("Stopped while scoring.")
+            end = min(start + BLOCK, rows)
+            x = _padded(states[start:end]).to(device)
+            y = _padded(actions[start:end]).to(device)
             wrong = (_forward(self.layers, x.expand(self.members, -1, -1)) - y).abs_().mean(dim=2)
             block = wrong.add_(self.floor).log_()
-            found[:, start:stop] = block[:, : stop - start].cpu().numpy()
+            found[:, start:end] = block[:, : end - start].cpu().numpy()
         return found
 
     def tensors(self) -> dict[str, Tensor]:
@@ -103,25 +111,23 @@ def train_imitators(
     states = [torch.from_numpy(x).to(device) for x, _ in pools]
     actions = [torch.from_numpy(y).to(device) for _, y in pools]
     layers = _draw((states[0].shape[1], *how.hidden, actions[0].shape[1]), len(pools), rng, device)
-    optimiser = torch.optim.AdamW(
+    optimiser = Adam(
         [tensor for layer in layers for tensor in layer],
-        lr=how.learning_rate,
-        weight_decay=how.weight_decay,
+        learning_rate=how.learning_rate,
         betas=(0.9, 0.99),
-        fused=True,
+        weight_decay=how.weight_decay,
     )
     totals = torch.zeros(SEGMENTS, device=device)
     for update in range(updates):
         if stop():
             raise InterruptedRun("Stopped while training.")
         fall = 0.5 * (1 + math.cos(math.pi * update / updates))
-        optimiser.param_groups[0]["lr"] = how.learning_rate * fall * min(1.0, (update + 1) / 20)
+        optimiser.learning_rate = how.learning_rate * fall * min(1.0, (update + 1) / 20)
         rows = [torch.from_numpy(rng.integers(0, len(x), how.batch)).to(device) for x in states]
         x = torch.stack([part.index_select(0, i) for part, i in zip(states, rows, strict=True)])
         y = torch.stack([part.index_select(0, i) for part, i in zip(actions, rows, strict=True)])
         wrong = smooth_l1_loss(_forward(layers, x), y, beta=0.1, reduction="none")
         loss = wrong.mean(dim=(1, 2)).sum()
-        optimiser.zero_grad(set_to_none=True)
         torch.autograd.backward(loss)
         optimiser.step()
         totals[update * SEGMENTS // updates] += loss.detach()

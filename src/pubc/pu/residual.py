@@ -260,8 +260,11 @@ class Residual:
         sides: Sequence[int],
     ) -> tuple[NDArray[np.float32], list[Training]]:
         """Train an imitator on each pool; log residuals of shape (pools, judged, steps)."""
-        states = view.states[judged].reshape(-1, view.states.shape[2])
-        actions = view.actions[judged].reshape(-1, view.actions.shape[2])
+        # Everybody, in order, needs no copy of what may be a quarter of a gigabyte.
+        some_only = len(judged) < view.count
+        states = view.states[judged] if some_only else view.states
+        actions = view.actions[judged] if some_only else view.actions
+        rows = states.reshape(-1, states.shape[2]), actions.reshape(-1, actions.shape[2])
         updates = self.contest_updates if stage == "contest" else self.updates
 
         def work(first: int) -> tuple[NDArray[np.float32], Training]:
@@ -270,7 +273,8 @@ class Residual:
             name = f"round-{task.number:03d}-{stage}-{unit}"
             imitators, loss = self._unit(task, view, pools[some], name, updates, sides[some])
             task.bench.tell(f"round {task.number}: {stage} {unit + 1}")
-            return imitators.residuals(states, actions), Training(name, tuple(loss), updates)
+            found = imitators.residuals(*rows, stop=task.bench.stopped.is_set)
+            return found, Training(name, tuple(loss), updates)
 
         parts = task.bench.map(work, range(0, len(pools), TOGETHER))
         found = np.concatenate([part for part, _ in parts])

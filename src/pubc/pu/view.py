@@ -155,7 +155,11 @@ class View:
     def pool(self, trajectories: Integers, rows: int) -> tuple[Floats, Floats]:
         """About so many rows of some trajectories together, to train an imitator on."""
         each = max(32, rows // len(trajectories))
-        taken = [self.take(int(t), self.pick(int(t), each)) for t in trajectories]
+        taken = []
+        for number, trajectory in enumerate(trajectories, 1):
+            taken.append(self.take(int(trajectory), self.pick(int(trajectory), each)))
+            if number % CHUNK == 0 or number == len(trajectories):
+                self.parts[0].release()
         return np.concatenate([s for s, _ in taken]), np.concatenate([a for _, a in taken])
 
     def _columns(self, trajectory: int) -> Columns:

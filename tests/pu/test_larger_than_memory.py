@@ -1,0 +1,99 @@
+"""R7: a store larger than the memory it may use gives the same selection as in memory."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pubc
+from pubc import formats
+from pubc.trajectory import Columns, TrajectorySet
+
+CODE = """
+import resource, sys
+from pubc.cli.main import main
+code = main(sys.argv[1:])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, file=sys.stderr)
+sys.exit(code)
+"""
+STATES, ACTIONS, LENGTH = 60, 8, 1000
+ROW = 4 * (STATES + ACTIONS + 1) + 2
+
+
+def write_store(folder: Path, mebibytes: int) -> tuple[Path, int]:
+    """A store of about so many MiB: every other trajectory is the expert's."""
+    count = mebibytes * 2**20 // (ROW * LENGTH)
+    rng = np.random.default_rng(0)
+    policies = rng.normal(size=(2, STATES, ACTIONS)).astype(np.float32) / 6
+    parts = {}
+    for name, width in (("states", STATES), ("actions", ACTIONS)):
+        parts[name] = np.lib.format.open_memmap(
+            folder / f"{name}.npy", mode="w+", dtype=np.float32, shape=(count * LENGTH, width)
+        )
+    for index in range(count):
+        rows = slice(index * LENGTH, (index + 1) * LENGTH)
+        walk = rng.standard_normal((LENGTH, STATES), dtype=np.float32)
+        parts["states"][rows] = walk
+        parts["actions"][rows] = np.tanh(walk @ policies[index % 2])
+    flags = np.zeros(count * LENGTH, dtype=np.bool_)
+    mixed = TrajectorySet.from_flat(
+        Columns(
+            parts["states"], parts["actions"], np.zeros(count * LENGTH, np.float32), flags, flags
+        ),
+        [LENGTH] * count,
+        sources=np.asarray(["expert", "other"])[np.arange(count) % 2],
+    )
+    path = folder / "pile.store"
+    formats.save(path, mixed)
+    for name in parts:
+        (folder / f"{name}.npy").unlink()
+    return path, count
+
+
+def peak_of(path: Path, out: Path) -> int:
+    """Filter a store in a process of its own; returns its peak memory in MiB."""
+    words = ["filter", str(path), "--out", str(out), "--seed-episodes", "0,2", "--json"]
+    words += ["--device", "cpu", "--workers", "2", "--truth", "expert"]
+    done = subprocess.run([sys.executable, "-c", CODE, *words], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["status"] == "converged"
+    assert document["truth_report"]["accuracy"] == 1.0
+    return int(done.stderr.split()[-1])
+
+
+@pytest.mark.timeout(900)
+def test_memory_does_not_grow_with_the_file(tmp_path: Path):
+    peaks = []
+    for mebibytes in (16, 400):
+        folder = tmp_path / str(mebibytes)
+        folder.mkdir()
+        path, _ = write_store(folder, mebibytes)
+        peaks.append(peak_of(path, folder / "run"))
+    # What is held of a trajectory is a fixed number of steps: here a fifth of it.
+    assert peaks[1] - peaks[0] < 200, peaks
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_four_gibibytes_in_one_and_a_half(tmp_path: Path):
+    path, count = write_store(tmp_path, 4096)
+    assert peak_of(path, tmp_path / "run") < 1536
+    stored = pubc.load(path)
+    loaded = TrajectorySet.from_flat(
+        Columns(
+            np.array(stored.columns.observations),
+            np.array(stored.columns.actions),
+            None,
+            np.array(stored.columns.terminals),
+            np.array(stored.columns.timeouts),
+        ),
+        stored.lengths,
+    )
+    found = pubc.find_expert(loaded, [0, 2], device="cpu")
+    kept = json.loads((tmp_path / "run" / "keep.json").read_text())["episodes"]
+    assert kept == np.flatnonzero(found.mask).tolist()
+    assert len(kept) == (count + 1) // 2
