@@ -1,6 +1,7 @@
 """The page in a real browser: it draws, sorts, filters, answers the pointer, and stays alone."""
 
 import csv
+import itertools
 import json
 
 import numpy as np
@@ -61,6 +62,20 @@ def test_the_table_shows_what_the_scores_say_down_to_its_last_row(chromium, run,
         row["length"],
         "kept" if row["keep"] == "1" else "dropped",
     ]
+
+
+def test_the_expert_comes_first_among_many_sources(chromium, tmp_path):
+    count = itertools.count()
+    many = make_run(
+        tmp_path / "run", text=lambda word: f"{next(count):05d}" if word == "weak" else word
+    )
+    chromium.open(write_report([many]))
+    legend = "document.querySelector('[data-chart=sources]').parentNode.querySelector('.legend')"
+    assert chromium.run(f"{legend}.children[0].textContent") == "expert"
+    assert chromium.run(f"{legend}.children[1].textContent") == "other"
+    assert "others" in chromium.run(f"{legend}.children[6].textContent")
+    chromium.click("[data-column=source]")
+    assert {row[-1] for row in chromium.run(SHOWN)[:1]} == {"00000"}
 
 
 def test_search_and_filters_leave_what_they_say(chromium, run, rows):

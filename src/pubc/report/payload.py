@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ def to_json(document: dict[str, Any]) -> str:
 def run_payload(run: Run) -> dict[str, Any]:
     """Everything that the page of one run draws."""
     scores = run.scores
-    names, index = _names(scores.sources)
+    names, index = _names(run)
     flags = scores.keep * 1 + scores.seed * 2 + scores.borderline * 4
     return {
         "name": run.name,
@@ -169,10 +170,14 @@ def _means(values: NDArray[np.float32]) -> Floats:
     return np.asarray(sums / np.diff(edges), dtype=np.float64)
 
 
-def _names(sources: list[str] | None) -> tuple[list[str], Integers | None]:
+def _names(run: Run) -> tuple[list[str], Integers | None]:
+    """Names of the sources, the expert's first and then the most frequent, and who acted."""
+    sources = run.scores.sources
     if sources is None:
         return [], None
-    names = sorted(set(sources))
+    expert = (run.document.get("truth_report") or {}).get("expert")
+    counts = Counter(sources)
+    names = sorted(counts, key=lambda name: (name != expert, -counts[name], name))
     where = {name: at for at, name in enumerate(names)}
     return names, np.array([where[source] for source in sources], dtype=np.int64)
 

@@ -25,14 +25,23 @@ function bigTable(place, columns, count, options) {
     const widths = columns.filter((c) => !(narrow.matches && c.optional)).map((c) => c.width);
     place.style.setProperty("--columns", widths.join(" "));
   }
+  // Words are compared once; after that their ranks sort like any other number.
+  function ranked(column) {
+    if (!count || typeof column.sort(0) !== "string") return column.sort;
+    if (!column.ranks) {
+      const words = Array.from(everything, column.sort), order = Array.from(everything).sort((a, b) => options.collator.compare(words[a], words[b]));
+      column.ranks = new Uint32Array(count);
+      order.forEach((i, k) => { column.ranks[i] = k && !options.collator.compare(words[i], words[order[k - 1]]) ? column.ranks[order[k - 1]] : k; });
+    }
+    return (i) => column.ranks[i];
+  }
   function update() {
     const words = search.value.trim().toLowerCase();
     const chosen = pick && pick.value !== "" ? +pick.value : null;
     let rows = everything.filter((i) => state.has(i) && (chosen === null || options.choice(i) === chosen) && (!words || options.text(i).toLowerCase().includes(words)));
-    const column = columns[state.column], key = column.sort, sign = state.down ? -1 : 1;
+    const column = columns[state.column], key = ranked(column), sign = state.down ? -1 : 1;
     rows.sort((a, b) => {
       const x = key(a), y = key(b);
-      if (typeof x === "string") return sign * options.collator.compare(x, y) || a - b;
       if (Number.isNaN(x) || Number.isNaN(y)) return Number.isNaN(x) - Number.isNaN(y) || a - b;
       return sign * (x - y) || a - b;
     });
