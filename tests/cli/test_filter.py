@@ -166,6 +166,10 @@ def test_ids_that_look_like_formulas_are_guarded(tmp_path: Path):
         (["DATA", "--out", "RUN", "--recipe", "best"], 2, "No recipe named 'best'"),
         (["DATA", "--out", "RUN", "--recipe", "paper", "--classifiers", "2"], 2, "odd"),
         (["DATA", "--out", "RUN", "--to", "none"], 2, "No format named 'none'"),
+        (["DATA", "--out", "RUN", "--recipe", "paper", "--order", "0"], 2, "order"),
+        (["DATA", "--out", "RUN", "--max-rounds", "0"], 2, "At least one round"),
+        (["DATA", "--out", "RUN", "--order", "5"], 2, "No setting named 'order'"),
+        (["DATA", "--out", "RUN", "--workers", "-1"], 2, "Workers"),
         (["missing.npz", "--out", "RUN"], 2, "does not exist"),
         (["--resume", "missing"], 3, "no such file"),
         (["DATA", "--resume", "RUN"], 2, "stands alone"),
@@ -219,3 +223,11 @@ def test_another_format_can_be_asked_for(data: Path, tmp_path: Path):
     words = ["--seed-episodes", "0,1,2", "--to", "store", "--json"]
     assert main(["filter", str(data), "--out", str(out), *words]) == 0
     assert len(pubc.load(out / "kept.store")) == 8
+
+
+def test_a_run_killed_before_its_first_word_can_be_started_again(data: Path, tmp_path: Path):
+    out = tmp_path / "run"
+    out.mkdir()
+    (out / ".lock").write_text("{}")
+    words = ["--seed-episodes", "0,1,2", "--json"]
+    assert main(["filter", str(data), "--out", str(out), *words]) == 0

@@ -125,7 +125,8 @@ def open_folder(path: Path, *, force: bool) -> None:
     Raises:
         UsageError: Something is there that must not be replaced.
     """
-    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
+    # A run killed before its first word leaves hidden files at most.
+    if not path.exists() or (path.is_dir() and all(p.name[0] == "." for p in path.iterdir())):
         return
     ours = (path / "run.json").is_file() and _is_run(path)
     if not ours:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from pubc.errors import UsageError
 from pubc.pu.judge import Bench, Judge, Standing, Task, Verdict, mean_confidence
 from pubc.pu.streams import Key
 from pubc.pu.survey import Survey, survey
@@ -92,6 +93,10 @@ class Loop:
     """While no cut is sound, rounds end only from this one on, and only if nothing changes."""
     rank_loss: float | None = None
     """Reject a round in which held-out seeds rank this much worse than they did."""
+
+    def __post_init__(self) -> None:
+        if self.max_rounds < 1:
+            raise UsageError(f"At least one round is needed. Got {self.max_rounds}.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pubc.errors import UsageError
 from pubc.pu.streams import Key
 from pubc.pu.survey import Survey
 from pubc.trajectory import TrajectorySet
@@ -61,10 +62,18 @@ class Bench:
     stopped: threading.Event = field(default_factory=threading.Event)
     """Set to make everything at this bench stop soon."""
 
+    def __post_init__(self) -> None:
+        if self.workers < 0:
+            raise UsageError(f"Workers are at least 1, or 0 for one per core. Got {self.workers}.")
+
     @property
     def hands(self) -> int:
         """Workers as a number of at least one."""
-        return self.workers or len(os.sched_getaffinity(0))
+        if self.workers:
+            return self.workers
+        if hasattr(os, "sched_getaffinity"):
+            return len(os.sched_getaffinity(0))
+        return os.cpu_count() or 1
 
     def map(self, work: Callable[[Item], Made], items: Sequence[Item]) -> list[Made]:
         """Do a piece of work for each item, several at a time, and keep their order."""

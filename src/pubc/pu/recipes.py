@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
-from pubc.errors import DataError, UnknownNameError
+from pubc.errors import DataError, UnknownNameError, UsageError
 from pubc.pu.attempts import filter_attempts
 from pubc.pu.ensemble import Ensemble
 from pubc.pu.filter import Loop, Pile, Round, filter_rounds
@@ -67,6 +67,13 @@ class Paper:
     """Bins of the histogram."""
     loop: Loop = field(default_factory=Loop)
     """When the rounds end."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.order < self.bins:
+            raise UsageError(
+                f"The order of the polynomial lies between 1 and the {self.bins} bins of the "
+                f"histogram. Got {self.order}."
+            )
 
     @property
     def judge(self) -> StoredJudge:
