@@ -178,6 +178,8 @@ def filter_rounds(
     positives = pile.seed_positives if standing is None else pile.mixed[standing.selected]
     seen: dict[bytes, int] = {}
     best_rank = -1.0
+    # Agreeing with a sound start counts; agreeing with the seeds themselves does not.
+    sound_start = standing is not None and standing.cut.status is None
     for number in range(first, first + loop.max_rounds):
         if number <= len(pile.done):
             current = pile.done[number - 1]
@@ -185,7 +187,8 @@ def filter_rounds(
             task = pile.task(number, positives, standing, key)
             current = _decide(task, judge(task), threshold, before)
             turn = number - first + 1
-            current = _end(current, turn, best_rank, pile.known, seen, loop)
+            course = _Course(turn, turn > 1 or sound_start, best_rank, seen)
+            current = _end(current, course, pile.known, loop)
         yield current
         if current.status is not None:
             return
@@ -232,23 +235,32 @@ def _decide(task: Task, verdict: Verdict, threshold: Threshold, before: Mask) ->
     return Round(task.number, verdict, cut, votes, selected, changed)
 
 
-def _end(
-    current: Round, turn: int, best_rank: float, known: Mask, seen: dict[bytes, int], loop: Loop
-) -> Round:
+@dataclass(frozen=True, slots=True)
+class _Course:
+    """How the rounds went so far."""
+
+    turn: int
+    comparable: bool
+    best_rank: float
+    seen: dict[bytes, int]
+
+
+def _end(current: Round, course: _Course, known: Mask, loop: Loop) -> Round:
     """The round with the status that ends the loop, if it ends here."""
     if current.status is not None:
         return current
-    if loop.rank_loss is not None and seed_rank(current.verdict) < best_rank - loop.rank_loss:
+    lowest = -np.inf if loop.rank_loss is None else course.best_rank - loop.rank_loss
+    if seed_rank(current.verdict) < lowest:
         return replace(current, status="rejected")
     doubt = current.cut.status
     if doubt is None:
-        ended = turn > 1 and current.changed <= loop.tolerance
+        ended = course.comparable and current.changed <= loop.tolerance
     else:
-        ended = turn >= loop.doubtful_rounds and current.changed == 0
-    earlier = None if ended else seen.get(current.selected.tobytes())
+        ended = course.turn >= loop.doubtful_rounds and current.changed == 0
+    earlier = None if ended else course.seen.get(current.selected.tobytes())
     if earlier is not None and doubt is None:
         return replace(current, status=f"cycle({current.number - earlier})")
-    if not ended and turn < loop.max_rounds:
+    if not ended and course.turn < loop.max_rounds:
         return current
     return replace(current, status=outcome(current, known, loop))
 
