@@ -23,7 +23,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
     folder = tmp_path_factory.mktemp("wheel")
     source = folder / "source"
-    ignore = shutil.ignore_patterns(".git", ".venv", "*cache*", "dist", "build", ".hypothesis")
+    ignore = shutil.ignore_patterns(".git", ".venv", "*_cache", "__pycache__", "dist", "build")
     shutil.copytree(ROOT, source, ignore=ignore)
     subprocess.run(
         [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, source],

@@ -225,6 +225,8 @@ def test_odd_surroundings_do_not_end_in_a_traceback(tmp_path, line, code):
 def test_a_signal_ends_a_command_politely_and_leaves_nothing(tmp_path, number):
     """The reader waits in a child on a dataset that never ends: a pipe in its folder."""
     script = (
+        # A shell that starts the tests in the background has them ignore Ctrl-C.
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "import sys, time; from pubc.cli import main, inspect\n"
         "def run(self):\n"
         "    print('ready', flush=True); time.sleep(30)\n"

@@ -13,12 +13,14 @@ from pubc import formats
 from pubc.trajectory import Columns, TrajectorySet
 
 CODE = """
-import resource, sys
+import sys
 from pubc.cli.main import main
+from tests.memory import peak
 code = main(sys.argv[1:])
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, file=sys.stderr)
+print(peak() >> 20, file=sys.stderr)
 sys.exit(code)
 """
+ROOT = Path(__file__).parents[2]
 STATES, ACTIONS, LENGTH = 60, 8, 1000
 ROW = 4 * (STATES + ACTIONS + 1) + 2
 
@@ -57,7 +59,9 @@ def peak_of(path: Path, out: Path) -> int:
     """Filter a store in a process of its own; returns its peak memory in MiB."""
     words = ["filter", str(path), "--out", str(out), "--seed-episodes", "0,2", "--json"]
     words += ["--device", "cpu", "--workers", "2", "--truth", "expert"]
-    done = subprocess.run([sys.executable, "-c", CODE, *words], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", CODE, *words], capture_output=True, text=True, cwd=ROOT
+    )
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     assert document["status"] == "converged"

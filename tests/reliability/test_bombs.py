@@ -15,16 +15,17 @@ SECONDS = 5.0
 MEMORY = 512 << 20
 
 CHILD = """
-import json, resource, sys, time
+import json, sys, time
 from pathlib import Path
 import numpy, h5py, pyarrow.parquet, zarr, lmdb
+from tests.memory import peak
 from tests.reliability.reader_worker import attempt
 sys.setrecursionlimit(1000)
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = peak()
 start = time.process_time()
 answer = attempt(Path(sys.argv[1]))
 answer["seconds"] = time.process_time() - start
-answer["memory"] = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) << 10
+answer["memory"] = peak() - before
 print(json.dumps(answer))
 """
 

@@ -20,11 +20,12 @@ WIDE = 120
 LENGTH = 500
 
 CHILD = """
-import contextlib, io, json, resource, sys
+import contextlib, io, json, sys
 from pathlib import Path
 import numpy as np
 from pubc import formats
 from pubc.cli.main import main
+from tests.memory import peak
 source, target = map(Path, sys.argv[1:])
 printed = io.StringIO()
 with contextlib.redirect_stdout(printed):
@@ -33,8 +34,7 @@ document = json.loads(printed.getvalue())
 whole = formats.read(source)
 kept = np.arange(len(whole)) % 2 == 1
 formats.save(target, whole[kept])
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
-print(json.dumps({"code": code, "steps": document["steps"], "peak": peak}))
+print(json.dumps({"code": code, "steps": document["steps"], "peak": peak()}))
 """
 
 

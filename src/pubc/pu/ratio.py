@@ -26,9 +26,9 @@ class RatioCut:
     """A valley is at most this dense, compared with the humps on both sides."""
     relaxed: float = 0.4
     """Evidence from which a valley is considered."""
-    weak: float = 0.65
+    weak: float = 0.75
     """Evidence from which a valley counts, as a weak one."""
-    advantage: float = 0.15
+    advantage: float = 0.2
     """Mean log ratio that each side must hold over the other; below it there is one policy."""
 
     def __call__(self, verdict: Verdict) -> Cut:
@@ -87,7 +87,7 @@ class RatioCut:
         if advantage < self.advantage:
             return "no_valley", "Imitators of both sides predict both sides alike."
         few = min(len(top), len(bottom)) < 3
-        if evidence >= 1 or (gap >= 4 and advantage >= 2 * self.advantage and not few):
+        if evidence >= 1 or (gap >= 4 and advantage >= 1.5 * self.advantage and not few):
             return None, ""
         if evidence >= self.weak:
             return "weak_valley", "The valley is shallow."
@@ -100,4 +100,6 @@ def _like_seeds(verdict: Verdict, selected: Mask) -> bool:
     if not len(fit):
         return False
     q75, q95 = np.quantile(fit, [0.75, 0.95])
-    return bool(np.median(verdict.seed_first) <= q95 + 4 * (q95 - q75) + 0.1)
+    # A lone seed is judged by imitators of its own other thirds, which flatters it.
+    spreads, slack = (4, 0.1) if len(verdict.seed_first) > 1 else (8, 0.3)
+    return bool(np.median(verdict.seed_first) <= q95 + spreads * (q95 - q75) + slack)
