@@ -4,6 +4,7 @@
     python benchmarks/filtering.py ant.npz                the paper's loop, `paper` and `auto`
     python benchmarks/filtering.py --scoring              floating-point rate of scoring
     python benchmarks/filtering.py --growth               time and memory against steps
+    python benchmarks/filtering.py ant.npz --cuda         CPU against CUDA
 
 (a) is the paper's loop as its text says, written straightforwardly: a torch Dataset, a
 DataLoader, Adam, batch normalisation, numpy's polynomial fit. Where it finds no valley it
@@ -256,14 +257,51 @@ def growth():
         print(f"scoring {steps:>9,} steps  cpu {time.process_time() - began:7.1f} s", flush=True)
 
 
+def cuda(path):
+    """The same selection on CPU and CUDA, and how much of the GPU scoring uses."""
+    mixed = pubc.load(path)
+    seeds = np.flatnonzero(mixed.sources == "E+")[:2]
+    found = {}
+    for device in ("cuda", "cpu"):
+        pubc.find_expert(mixed, seeds, device=device)  # loads kernels
+        began = time.perf_counter()
+        found[device] = pubc.find_expert(mixed, seeds, device=device)
+        print(f"auto on {device}: {time.perf_counter() - began:.1f} s, {found[device]}", flush=True)
+    apart = found["cuda"].mask != found["cpu"].mask
+    unsure = found["cuda"].quality.borderline | found["cpu"].quality.borderline
+    shift = np.abs(found["cuda"].confidence - found["cpu"].confidence).max()
+    print(f"{apart.sum()} labels differ, {(apart & ~unsure).sum()} of them not borderline")
+    print(f"largest difference of a confidence {shift:.1e}")
+    network = Classifier(mixed.observation_size, mixed.action_size)
+    initialise(network, np.random.default_rng(0))
+    network.eval()
+    one, two = (
+        Normaliser(np.zeros(n, np.float32), np.ones(n, np.float32))
+        for n in (mixed.observation_size, mixed.action_size)
+    )
+    scores = {}
+    for device in ("cuda", "cpu"):
+        scorer = Scorer(FoldedClassifier(network.to(device)), one, two, torch.device(device))
+        best = np.inf
+        for _ in range(3):
+            began = time.perf_counter()
+            scores[device] = score_trajectories([scorer], mixed, Bench(device=device))
+            best = min(best, time.perf_counter() - began)
+        print(f"scoring on {device}: {mixed.steps / best:,.0f} steps per second", flush=True)
+    print(f"largest difference of a score {np.abs(scores['cuda'] - scores['cpu']).max():.1e}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", nargs="?", type=Path)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--scoring", action="store_true")
     parser.add_argument("--growth", action="store_true")
+    parser.add_argument("--cuda", action="store_true", help="compare CPU and CUDA on the data")
     arguments = parser.parse_args()
-    if arguments.data:
+    if arguments.data and arguments.cuda:
+        cuda(arguments.data)
+    elif arguments.data:
         compare(arguments.data, arguments.rounds)
     if arguments.scoring:
         scoring()
