@@ -4,6 +4,7 @@ import csv
 import json
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 
@@ -231,3 +232,24 @@ def test_a_run_killed_before_its_first_word_can_be_started_again(data: Path, tmp
     (out / ".lock").write_text("{}")
     words = ["--seed-episodes", "0,1,2", "--json"]
     assert main(["filter", str(data), "--out", str(out), *words]) == 0
+
+
+def test_a_robomimic_file_gets_a_mask_in_a_copy(data: Path, tmp_path: Path, capsys):
+    demos, out = tmp_path / "demos.hdf5", tmp_path / "run"
+    pubc.save(demos, pubc.load(data), format="robomimic")
+    before = hash_file(demos)
+    words = ["--seed-episodes", "0,1,2", "--random-seed", "3", "--mask"]
+    assert main(["filter", str(demos), "--out", str(out), *words]) == 0
+    assert "train.hdf5_filter_key=pubc_keep" in capsys.readouterr().out
+    with h5py.File(out / "masked.hdf5") as file:
+        named = {name.decode() for name in file["mask/pubc_keep"][()]}
+        assert len(file["data"]) == 16
+    assert named == {f"demo_{number}" for number in range(8)}
+    assert hash_file(demos) == before
+    assert not verify(out)
+
+
+def test_a_mask_is_for_robomimic_alone(data: Path, tmp_path: Path, capsys):
+    code, told = failure(capsys, "filter", str(data), "--out", str(tmp_path / "run"), "--mask")
+    assert code == 2
+    assert "--mask is for robomimic files" in told

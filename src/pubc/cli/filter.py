@@ -27,6 +27,7 @@ from pubc.cli.filter_run import (
     restore,
     truth_mask,
     write_kept,
+    write_masked,
 )
 from pubc.errors import InterruptedRun, UnsoundResult, UsageError
 from pubc.storage import lock, write_json
@@ -91,6 +92,9 @@ class Filter:
     """Networks trained at the same time; 0 means one per core. Does not change results."""
     to: str | None = None
     """Format for the kept trajectories; the input's own if omitted."""
+    mask: bool = False
+    """robomimic: also write masked.hdf5, a copy of the whole file whose mask `pubc_keep` names
+    the kept demonstrations, for `train.hdf5_filter_key`."""
     per_step: bool = False
     """Also write a value for every step, steps.npy."""
     require_valley: bool = False
@@ -130,7 +134,7 @@ class Filter:
         assert self.data is not None
         started = time.time()
         recipe = self._recipe()
-        check_format(self.to)
+        check_format(self)
         mixed = formats.read(self.data, self.reading)
         seeds = choose_seeds(self, mixed)
         ready = prepare(mixed, seeds.trajectories)
@@ -176,6 +180,8 @@ class Filter:
         began = time.time()
         result = conclude(ready, rounds, recipe)
         kept = write_kept(folder.path, self.data, mixed, result.mask, self)
+        if self.mask:
+            write_masked(folder.path, self.data, result.mask, self.reading)
         write_json(folder.path / "keep.json", keep_list(mixed, result.mask), overwrite=True)
         write_table(folder.path / "scores.csv", score_table(mixed, result), True)
         if self.per_step:
@@ -190,7 +196,7 @@ class Filter:
         folder.finish(final, lambda: _draw_report(folder.path))
         if not self.json:
             _show(final, result, folder.path)
-            for line in next_commands(self.data, mixed, result.mask, self.reading):
+            for line in next_commands(folder.path, self, mixed, result.mask):
                 say(line)
         self._judge(final)
         return final

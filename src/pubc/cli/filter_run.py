@@ -38,6 +38,7 @@ __all__ = [
     "restore",
     "truth_mask",
     "write_kept",
+    "write_masked",
 ]
 
 Mask = NDArray[np.bool_]
@@ -46,6 +47,7 @@ SEED_TOP = 0.004
 """Share of highest returns that are seeds where nothing else is said."""
 AT_LEAST = 2
 """Seeds by return: with a single one nothing could be held out."""
+MASKED = "masked.hdf5"
 _SUFFIX = {"diffusion": "zarr", "d3rlpy": "h5", "d4rl": "hdf5", "robomimic": "hdf5"}
 
 
@@ -197,6 +199,7 @@ def begin_document(
         "device": command.device,
         "truth": command.truth,
         "to": command.to,
+        "mask": command.mask,
         "per_step": command.per_step,
         "problems": [dataclasses.asdict(problem) for problem in (*mixed.problems, *ready.problems)],
     }
@@ -220,6 +223,7 @@ def restore(command: Filter, document: dict[str, Any]) -> Filter:
             device=document["device"],
             truth=document["truth"],
             to=document["to"],
+            mask=document["mask"],
             per_step=document["per_step"],
             reading=formats.ReadOptions(**reading),
             **document["settings"],
@@ -289,6 +293,13 @@ def write_kept(
     return name
 
 
+def write_masked(folder: Path, source: Path, mask: Mask, reading: formats.ReadOptions) -> None:
+    """Write a copy of a robomimic file with a mask that names what was kept."""
+    from pubc.formats.robomimic import write_mask
+
+    write_mask(source, folder / MASKED, np.flatnonzero(mask), reading, overwrite=True)
+
+
 def most_unsure(result: Result, most: int = 24) -> NDArray[np.int64]:
     """Positions of the borderline trajectories nearest to the threshold."""
     unsure = np.flatnonzero(result.quality.borderline & np.isfinite(result.confidence))
@@ -297,22 +308,33 @@ def most_unsure(result: Result, most: int = 24) -> NDArray[np.int64]:
     return np.sort(unsure[near[:most]]).astype(np.int64)
 
 
-def check_format(name: str | None) -> None:
-    """Refuse a format that cannot be written, before any work is done."""
+def check_format(command: Filter) -> None:
+    """Refuse what cannot be written, before any work is done."""
+    name = command.to
     if name is not None and not hasattr(formats.get(name), "write"):
         raise UsageError(f"pubc reads the {name} format but does not write it; see `pubc formats`.")
+    assert command.data is not None
+    if command.mask and (own := command.reading.format or detect(command.data)) != "robomimic":
+        raise UsageError(f"--mask is for robomimic files, and {command.data} is {own}.")
 
 
-def next_commands(
-    source: Path, mixed: TrajectorySet, mask: Mask, reading: formats.ReadOptions
-) -> list[str]:
+def next_commands(folder: Path, command: Filter, mixed: TrajectorySet, mask: Mask) -> list[str]:
     """What users of other tools can type next."""
-    name = reading.format or detect(source)
-    if name != "lerobot" or not mask.any():
+    assert command.data is not None
+    name = command.reading.format or detect(command.data)
+    if not mask.any():
         return []
-    from pubc.formats.lerobot import keep_command, numbers_of
+    if name == "lerobot":
+        from pubc.formats.lerobot import keep_command, numbers_of
 
-    return ["", "next", keep_command(source, numbers_of(source, mixed.ids[mask].tolist()))]
+        kept = numbers_of(command.data, mixed.ids[mask].tolist())
+        return ["", "next", keep_command(command.data, kept)]
+    if name == "robomimic":
+        told = f"train.data={folder / 'kept.hdf5'}"
+        if command.mask:
+            told = f"train.data={folder / MASKED} train.hdf5_filter_key=pubc_keep"
+        return ["", "next", f"in the configuration of robomimic: {told}"]
+    return []
 
 
 def _truth_report(expert: str, result: Result, truth: Mask) -> dict[str, Any]:
