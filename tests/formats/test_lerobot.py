@@ -301,6 +301,15 @@ def test_an_empty_episode_is_dropped_and_the_others_keep_their_numbers(tmp_path)
     assert "zero_length" in {p.code for p in read.problems}
 
 
+def test_a_kind_that_info_does_not_declare_is_refused(v3):
+    document = json.loads((v3 / "meta/info.json").read_text())
+    document["features"]["action"]["dtype"] = "int64"
+    change_info(v3, features=document["features"])
+    error = refusal(v3)
+    assert (error.code, error.field) == ("meta_conflict", "action")
+    assert formats.read(v3, TRUST).action_size == 2
+
+
 def test_a_width_that_info_does_not_declare_is_refused(v3):
     document = json.loads((v3 / "meta/info.json").read_text())
     document["features"]["action"]["shape"] = [7]

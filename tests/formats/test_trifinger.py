@@ -103,6 +103,12 @@ def test_timeouts_elsewhere_are_told(tmp_path, arrays):
     assert problem.first == 1
 
 
+def test_whole_numbers_where_fractions_belong_are_told(tmp_path, arrays):
+    arrays["rewards"] = np.abs(arrays["rewards"]).astype(np.uint32)
+    read = formats.read(dataset(tmp_path, arrays), OPTIONS)
+    assert "odd_dtype" in {problem.code for problem in read.problems}
+
+
 def test_a_missing_array_is_named_with_those_there_are(tmp_path, arrays):
     del arrays["actions"]
     with pytest.raises(DataError, match=r"actions: no such array.*observations") as caught:

@@ -90,9 +90,11 @@ def _read(
 
 
 def _check_widths(info: Info, rows: Rows, options: ReadOptions, findings: Findings) -> None:
-    """A feature must be as wide as `meta/info.json` declares it."""
+    """A feature must be of the kind and as wide as `meta/info.json` declares it."""
     for name, column in rows.columns.items():
-        shape = info.features.get(name, {}).get("shape")
+        about = info.features.get(name, {})
+        _check_kind(name, str(about.get("dtype")), column, options, findings)
+        shape = about.get("shape")
         if not isinstance(shape, list) or not all(isinstance(n, int) for n in shape):
             continue
         found = int(np.prod(column.shape[1:], dtype=np.int64))
@@ -102,6 +104,22 @@ def _check_widths(info: Info, rows: Rows, options: ReadOptions, findings: Findin
         if options.trust != "data":
             findings.refuse("meta_conflict", f"{said}. --trust data goes by the data.", field=name)
         findings.repair("meta_conflict", f"{said}; went by the data.", field=name)
+
+
+def _check_kind(
+    name: str, declared: str, column: Array, options: ReadOptions, findings: Findings
+) -> None:
+    """Whole numbers, fractions and flags are told apart; how many bits they have varies."""
+    if not declared.startswith(_NUMBERS):
+        return
+    kinds = {"f": "f", "i": "i", "u": "i", "b": "b"}
+    expected = "b" if declared.startswith("bool") else kinds.get(declared[0])
+    if expected in (None, kinds.get(column.dtype.kind)):
+        return
+    said = f"meta/info.json declares {declared}, the data has {column.dtype}"
+    if options.trust != "data":
+        findings.refuse("meta_conflict", f"{said}. --trust data goes by the data.", field=name)
+    findings.repair("meta_conflict", f"{said}; went by the data.", field=name)
 
 
 def _check_features(info: Info, rows: Rows, options: ReadOptions, findings: Findings) -> None:

@@ -63,6 +63,13 @@ def read(path: Path, options: ReadOptions, findings: Findings) -> TrajectorySet:
             findings.warn("missing_key", "every TriFinger set has one, this has none.", field=name)
     _compare(timeouts, ends, findings)
     rewards = optional.get(reward)
+    for name, column in (("observations", flat[0]), (action, actions), (reward, rewards)):
+        if column is not None and column.dtype.kind != "f":
+            findings.warn(
+                "odd_dtype",
+                f"every TriFinger set has fractions here, this has {column.dtype}.",
+                field=name,
+            )
     return assemble(
         Raw(
             observations=(flat[0] if len(flat) == 1 else np.concatenate(flat, axis=1))[:kept],
