@@ -110,12 +110,11 @@ def main():
             append(path, known[key_of(cell)])
         records.append(known[key_of(cell)])
         print(f"{name:<8} {records[-1].values['return']['mean']:>9,.1f}", flush=True)
-    page = table(records, chosen)
-    print(page)
-    if chosen.page is not None:
-        before, _, rest = chosen.page.read_text(encoding="utf-8").partition(BEGIN)
-        after = rest.partition(END)[2]
-        chosen.page.write_text(f"{before}{BEGIN}\n{page}{END}{after}", encoding="utf-8")
+        if chosen.page is not None:  # after every learner: some take hours
+            before, _, rest = chosen.page.read_text(encoding="utf-8").partition(BEGIN)
+            page = f"{before}{BEGIN}\n{table(records, chosen)}{END}{rest.partition(END)[2]}"
+            chosen.page.write_text(page, encoding="utf-8")
+    print(table(records, chosen))
 
 
 if __name__ == "__main__":
