@@ -1,4 +1,5 @@
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from pubc import formats
 from pubc.errors import DataError
 from pubc.formats.detect import detect
-from pubc.formats.lerobot_meta import fill
+from pubc.formats.lerobot_meta import Info, fill
 from tests.formats.lerobot_sets import (
     episode,
     read_listed,
@@ -400,3 +401,9 @@ def test_an_old_set_whose_file_holds_another_episode_is_refused(tmp_path):
     error = refusal(root)
     assert (error.code, error.field) == ("meta_conflict", "data/file_index")
     assert_aligned(formats.read(root, TRUST))
+
+
+def test_a_number_that_is_no_place_in_a_path_names_the_dataset(tmp_path):
+    there = Info(tmp_path, "v2.1", {}, {}, "data/chunk-{episode_chunk:03d}/x.parquet")
+    with pytest.raises(DataError, match=re.escape(str(tmp_path))):
+        there.data_file(episode_chunk=-1)

@@ -81,7 +81,10 @@ class Info:
 
     def data_file(self, **numbers: int) -> Path:
         """Where a file should be; only files that `data_files` found are ever opened."""
-        return self.root / fill(self.data_path, numbers)
+        try:
+            return self.root / fill(self.data_path, numbers)
+        except DataError as error:
+            raise DataError(f"{self.root}: {error}", code=error.code, field="data_path") from None
 
 
 @dataclass(slots=True)
