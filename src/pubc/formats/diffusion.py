@@ -17,7 +17,7 @@ from pubc.formats.findings import Findings
 from pubc.formats.options import ReadOptions
 from pubc.formats.parts import PARTS, Part, record_parts
 from pubc.formats.zarr_keys import FolderKeys, Keys, ZipKeys
-from pubc.formats.zarrs import Described, describe, ends_to_lengths, load
+from pubc.formats.zarrs import Described, describe, ends_to_lengths, load, load_named
 from pubc.trajectory import Array, TrajectorySet
 
 __all__ = ["EXTRA", "SLOW", "read"]
@@ -47,11 +47,15 @@ def _read(keys: Keys, options: ReadOptions, findings: Findings) -> TrajectorySet
     action = options.action_key or "action"
     reward = options.reward_key or next((n for n in ("reward", "rewards") if n in arrays), None)
     names = _observation_names(arrays, action, options, findings)
-    parts = [_load(keys, arrays, name, options, findings) for name in names]
+    parts = [load_named(keys, arrays, name, options, findings, below="data/") for name in names]
     rows = len(parts[0])
     flat = [_rows(part, name, rows, findings) for part, name in zip(parts, names, strict=True)]
-    actions = _load(keys, arrays, action, options, findings)
-    rewards = None if reward is None else _load(keys, arrays, reward, options, findings)
+    actions = load_named(keys, arrays, action, options, findings, below="data/")
+    rewards = (
+        None
+        if reward is None
+        else load_named(keys, arrays, reward, options, findings, below="data/")
+    )
     ends = load(keys, every[_ENDS], options, findings)
     lengths = ends_to_lengths(ends, rows, _ENDS, options, findings)
     kept = int(lengths.sum())
@@ -101,22 +105,6 @@ def _observation_names(
         field="observations",
     )
     return vectors
-
-
-def _load(
-    keys: Keys,
-    arrays: dict[str, Described],
-    name: str,
-    options: ReadOptions,
-    findings: Findings,
-) -> Array:
-    if name not in arrays:
-        findings.refuse(
-            "missing_key",
-            f"no such array. The group holds: {', '.join(arrays) or 'nothing'}.",
-            field=f"data/{name}",
-        )
-    return load(keys, arrays[name], options, findings)
 
 
 def _rows(part: Array, name: str, rows: int, findings: Findings) -> Array:

@@ -19,7 +19,7 @@ from pubc.formats.lmdbs import LmdbFile
 from pubc.formats.options import ReadOptions
 from pubc.formats.parts import PARTS, Part, record_parts
 from pubc.formats.zarr_keys import FolderKeys, Keys
-from pubc.formats.zarrs import Described, describe, ends_to_lengths, load
+from pubc.formats.zarrs import describe, ends_to_lengths, load, load_named
 from pubc.trajectory import Array, TrajectorySet
 
 __all__ = ["EXTRA", "SLOW", "read"]
@@ -33,13 +33,13 @@ def read(path: Path, options: ReadOptions, findings: Findings) -> TrajectorySet:
     """Read `data.mdb`, the folder around it, or the same group as plain files."""
     with _open(path) as keys:
         arrays = describe(keys, findings)
-        ends = _load(keys, arrays, "episode_ends", options, findings)
+        ends = load_named(keys, arrays, "episode_ends", options, findings)
         names = options.observation_keys or ("observations",)
-        parts = [_load(keys, arrays, name, options, findings) for name in names]
+        parts = [load_named(keys, arrays, name, options, findings) for name in names]
         flat = [part.reshape(len(part), -1) if part.ndim else part for part in parts]
         action = options.action_key or "actions"
         reward = options.reward_key or "rewards"
-        actions = _load(keys, arrays, action, options, findings)
+        actions = load_named(keys, arrays, action, options, findings)
         optional = {
             name: load(keys, arrays[name], options, findings, needed=name == options.reward_key)
             for name in (reward, "timeouts")
@@ -98,22 +98,6 @@ def _open(path: Path) -> Iterator[Keys]:
         return
     with LmdbFile(file) as keys:
         yield keys
-
-
-def _load(
-    keys: Keys,
-    arrays: dict[str, Described],
-    name: str,
-    options: ReadOptions,
-    findings: Findings,
-) -> Array:
-    if name not in arrays:
-        findings.refuse(
-            "missing_key",
-            f"no such array. The dataset holds: {', '.join(arrays) or 'nothing'}.",
-            field=name,
-        )
-    return load(keys, arrays[name], options, findings)
 
 
 def _exclusive(ends: Array, findings: Findings) -> Array:

@@ -26,7 +26,7 @@ from pubc.formats.options import ReadOptions
 from pubc.formats.zarr_keys import FREE_BYTES, RATIO_LIMIT, Keys
 from pubc.trajectory import Array
 
-__all__ = ["Described", "describe", "ends_to_lengths", "load"]
+__all__ = ["Described", "describe", "ends_to_lengths", "load", "load_named"]
 
 CODECS = {"blosc", "zstd", "gzip", "zlib", "lz4", "bytes", "crc32c", "shuffle", "delta"}
 """Codecs that only move bytes."""
@@ -91,6 +91,25 @@ def describe(keys: Keys, findings: Findings) -> dict[str, Described]:
             if document.get("node_type") == "array":
                 found[folder] = _version_3(folder, document, findings)
     return dict(sorted(found.items()))
+
+
+def load_named(
+    keys: Keys,
+    arrays: dict[str, Described],
+    name: str,
+    options: ReadOptions,
+    findings: Findings,
+    *,
+    below: str = "",
+) -> Array:
+    """Decode an array that must be there; `below` is the group that users know it by."""
+    if name not in arrays:
+        findings.refuse(
+            "missing_key",
+            f"no such array. The dataset holds: {', '.join(arrays) or 'nothing'}.",
+            field=f"{below}{name}",
+        )
+    return load(keys, arrays[name], options, findings)
 
 
 def load(
