@@ -19,7 +19,7 @@ import numpy as np
 
 import pubc
 from pubc.metrics import confusion, roc_auc
-from pubc.pu.streams import Key
+from pubc.streams import Key
 
 PARTS = {
     "E+E": ("E+", "E-"),

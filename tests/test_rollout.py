@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from pubc.errors import DataError
-from pubc.rollout import play, stream
+from pubc.rollout import play
+from pubc.streams import stream
 
 
 class Counting:

@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from pubc import environments
 from pubc.errors import DataError, EnvironmentFailure, UsageError
-from pubc.rollout import Environment, Policy, play, stream
+from pubc.rollout import Environment, Policy, play
+from pubc.streams import stream
 
 __all__ = ["REFERENCES", "Outcome", "Played", "evaluate", "interval", "score", "summary"]
 

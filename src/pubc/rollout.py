@@ -9,16 +9,16 @@ trajectory whichever process plays it, and in whatever order.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
 
 from pubc.errors import DataError
+from pubc.streams import stream
 from pubc.trajectory import Array, Columns, Trajectory
 
-__all__ = ["Actor", "Environment", "Policy", "play", "stream"]
+__all__ = ["Actor", "Environment", "Policy", "play"]
 
 Actor = Callable[[Array, float], Array]
 """Observation (float32) and the reward of the last action (0 at first) to an action."""
@@ -52,18 +52,6 @@ class Environment(Protocol):
     def step(self, action: Array) -> tuple[Array, float, bool, bool]:
         """Act: the next observation, the reward, whether terminal, whether timed out."""
         ...
-
-
-def stream(random_seed: int, *path: str | int) -> np.random.Generator:
-    """A generator of its own for every (random seed, path).
-
-    Args:
-        random_seed: What the user gave.
-        path: Words and numbers that name the use, for example `("E+", 17, "policy")`.
-    """
-    text = repr((random_seed, *path)).encode()
-    key = np.frombuffer(hashlib.sha256(text).digest()[:16], dtype=np.uint64)
-    return np.random.Generator(np.random.Philox(key=key))
 
 
 def play(

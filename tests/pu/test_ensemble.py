@@ -7,8 +7,8 @@ from pubc.errors import DataError, InterruptedRun, UsageError
 from pubc.nets import Schedule
 from pubc.pu.ensemble import Ensemble
 from pubc.pu.judge import Bench, Task
-from pubc.pu.streams import Key
 from pubc.pu.survey import survey
+from pubc.streams import Key
 from tests.pu.piles import pile
 
 QUICK = Schedule(epochs=20, batch=64, learning_rate=3e-3)

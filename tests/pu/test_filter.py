@@ -8,8 +8,8 @@ import pytest
 from pubc.pu.attempts import decisive
 from pubc.pu.filter import Loop, Pile, Round, filter_rounds, majority
 from pubc.pu.judge import Verdict, mean_confidence
-from pubc.pu.streams import Key
 from pubc.pu.threshold import Cut, fixed
+from pubc.streams import Key
 from tests.pu.piles import pile
 
 HALF = fixed(0.5)

@@ -9,10 +9,10 @@ from pubc.pu.imitators import Apprenticeship, train_imitators
 from pubc.pu.judge import Bench, Task
 from pubc.pu.ratings import load_unit
 from pubc.pu.residual import Residual
-from pubc.pu.streams import Key
 from pubc.pu.survey import survey
 from pubc.pu.view import View, pick
 from pubc.select import locate
+from pubc.streams import Key
 from pubc.trajectory import concatenate
 from tests.pu.piles import pile
 

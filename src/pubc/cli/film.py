@@ -9,8 +9,9 @@ from typing import Any
 
 from pubc import environments
 from pubc.errors import EnvironmentFailure, MissingExtraError, UsageError
-from pubc.rollout import Policy, play, stream
+from pubc.rollout import Policy, play
 from pubc.storage import atomic_file, atomic_folder
+from pubc.streams import stream
 from pubc.trajectory import Array
 
 __all__ = ["film"]

@@ -209,7 +209,7 @@ class Filter:
         bench: Any,
         clock: dict[str, Any],
     ) -> list[Round]:
-        from pubc.pu.streams import Key
+        from pubc.streams import Key
 
         known = folder.rounds(len(ready.mixed))
         rounds: list[Round] = []

@@ -89,7 +89,7 @@ def choose_seeds(command: Filter, mixed: TrajectorySet) -> Seeds:
         options = dataclasses.replace(command.reading, format=None)
         return Seeds(formats.read(command.seed_from, options), asked)
     if how == "source":
-        from pubc.pu.streams import Key
+        from pubc.streams import Key
 
         rng = Key(command.random_seed, ("seeds",)).rng()
         asked["count"] = command.seed_count

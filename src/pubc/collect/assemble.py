@@ -21,8 +21,8 @@ from pubc.collect.parts import read_trajectory
 from pubc.collect.recipes import NOISE
 from pubc.collect.request import Request
 from pubc.errors import UsageError
-from pubc.rollout import stream
 from pubc.storage import atomic_file
+from pubc.streams import stream
 from pubc.trajectory import Array, Columns, Trajectory, TrajectorySet, concatenate
 
 __all__ = ["assemble", "seed_positives"]

@@ -20,7 +20,7 @@ from pubc.policies.feed import Feed, survey
 from pubc.policies.fused import FusedStep, initial_parameters, shards_of, split, threads
 from pubc.policies.networks import NetworkPolicy, layers_from_flat
 from pubc.policies.options import TrainOptions
-from pubc.rollout import stream
+from pubc.streams import stream
 from pubc.trajectory import Array, TrajectorySet
 
 __all__ = ["Clone", "Plan", "plan"]

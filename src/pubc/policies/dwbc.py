@@ -22,7 +22,7 @@ from pubc.policies.feed import Feed, survey
 from pubc.policies.fused import LOG_STD, initial_parameters, split, threads
 from pubc.policies.networks import NetworkPolicy, layers_from_flat
 from pubc.policies.options import TrainOptions
-from pubc.rollout import stream
+from pubc.streams import stream
 from pubc.trajectory import Array, TrajectorySet
 
 __all__ = ["ALPHA", "ETA", "WeightedClone", "discriminator_loss", "policy_weights"]

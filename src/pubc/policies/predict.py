@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from pubc.errors import UsageError
-from pubc.rollout import Actor, Policy, stream
+from pubc.rollout import Actor, Policy
+from pubc.streams import stream
 from pubc.trajectory import Array
 
 __all__ = ["POLICY_VARIABLE", "Predictor", "TriFingerPolicy", "policy_class"]

@@ -38,7 +38,7 @@ from pubc.policies.offline import (
 from pubc.policies.options import TrainOptions
 from pubc.policies.transformer import TransformerPolicy
 from pubc.policies.transitions import Sequences, Transitions
-from pubc.rollout import stream
+from pubc.streams import stream
 from pubc.trajectory import Array, TrajectorySet
 
 __all__ = ["OfflineRun"]

@@ -16,8 +16,8 @@ import numpy as np
 from pubc.pu.filter import Loop, Pile, Round, filter_rounds, outcome
 from pubc.pu.judge import Standing, StoredJudge, Task, Verdict
 from pubc.pu.start import Split
-from pubc.pu.streams import Key
 from pubc.pu.threshold import Cut, Threshold, with_histogram
+from pubc.streams import Key
 
 __all__ = ["Explorer", "decisive", "filter_attempts"]
 

@@ -33,8 +33,8 @@ from pubc.nets import (
 from pubc.pu.judge import Bench, Task, Training, Verdict
 from pubc.pu.negatives import EQUAL_SHARES, Pairs, make_negatives, take_pairs
 from pubc.pu.scoring import Rule, Scorer, score_steps, score_trajectories, step_values
-from pubc.pu.streams import Key
 from pubc.select import locate
+from pubc.streams import Key
 from pubc.trajectory import TrajectorySet
 
 __all__ = ["Ensemble", "load_scorer"]

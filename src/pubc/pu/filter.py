@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from pubc.errors import UsageError
 from pubc.pu.judge import Bench, Judge, Standing, Task, Verdict, mean_confidence
-from pubc.pu.streams import Key
 from pubc.pu.survey import Survey, survey
 from pubc.pu.threshold import Cut, Threshold
 from pubc.select import locate
+from pubc.streams import Key
 from pubc.trajectory import TrajectorySet
 
 __all__ = [

@@ -20,9 +20,9 @@ from pubc.pu.filter import Pile, Round
 from pubc.pu.judge import Bench
 from pubc.pu.quality import Quality, estimate
 from pubc.pu.recipes import Recipe, get_recipe
-from pubc.pu.streams import Key
 from pubc.pu.survey import Survey, survey
 from pubc.select import check_seeds, locate
+from pubc.streams import Key
 from pubc.trajectory import Columns, Problem, TrajectorySet
 
 __all__ = ["Prepared", "Result", "conclude", "find_expert", "prepare"]

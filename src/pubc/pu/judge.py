@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pubc.errors import UsageError
-from pubc.pu.streams import Key
 from pubc.pu.survey import Survey
+from pubc.streams import Key
 from pubc.trajectory import TrajectorySet
 
 if TYPE_CHECKING:

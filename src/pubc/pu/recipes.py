@@ -16,8 +16,8 @@ from pubc.pu.filter import Loop, Pile, Round, filter_rounds
 from pubc.pu.judge import StoredJudge
 from pubc.pu.ratio import RatioCut
 from pubc.pu.residual import Residual
-from pubc.pu.streams import Key
 from pubc.pu.threshold import Threshold, fixed, valley
+from pubc.streams import Key
 
 __all__ = [
     "RECIPES",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Key"]
+__all__ = ["Key", "stream"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +33,8 @@ class Key:
         words = repr((int(self.random_seed), *self.path)).encode()
         key = int.from_bytes(hashlib.sha256(words).digest()[:16], "little")
         return np.random.Generator(np.random.Philox(key=key))
+
+
+def stream(random_seed: int, *path: str | int) -> np.random.Generator:
+    """The generator of a name in one call, for example `stream(0, "E+", 17, "policy")`."""
+    return Key(random_seed, path).rng()

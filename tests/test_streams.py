@@ -1,6 +1,6 @@
 import numpy as np
 
-from pubc.pu.streams import Key
+from pubc.streams import Key
 
 
 def test_a_name_has_one_generator():
