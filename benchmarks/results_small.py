@@ -1,6 +1,6 @@
 """One command makes docs/results-small.md: what cloning gains from filtering.
 
-    python benchmarks/results_small.py [--scale 1.0] [--jobs 1] [--processes 2]
+    python benchmarks/results_small.py [--scale 1.0] [--jobs 1] [--processes 2] [--page PAGE]
 
 Ant and Humanoid, E+W and E+N, 100 trajectories of each source. Behaviour cloning learns from
 everything, from the top 10 % and 50 % by return, from what `pubc filter` kept, and from the
@@ -11,6 +11,7 @@ takes a tenth of everything.
 
 import argparse
 import json
+import shlex
 import subprocess
 import sys
 import time
@@ -114,6 +115,16 @@ def cells(chosen):
                 yield asked
 
 
+def command(chosen):
+    """The words that ask for this page; the machine is told in a sentence of its own."""
+    words = ["python", "benchmarks/results_small.py"]
+    for name, usual in vars(parser().parse_args([])).items():
+        value = getattr(chosen, name)
+        if value != usual and name not in ("work", "machine"):
+            words += [f"--{name}", str(value)]
+    return shlex.join(words)
+
+
 def table(records, chosen):
     """The page, from the records alone."""
     by = {}
@@ -128,8 +139,12 @@ def table(records, chosen):
         f"{max(4, round(100 * chosen.scale))} trajectories of each source. "
         "*kept / expert* is what `pubc filter` and cloning reach of cloning the true expert.",
         "",
-        f"Made by `python benchmarks/results_small.py --scale {chosen.scale:g}` with the recipe "
-        f"`{chosen.recipe}`; the records are in docs/results-small.jsonl.",
+        "Where the filter kept exactly the expert's trajectories, *kept* and *true expert* are the "
+        "same training on the same data, and their numbers are equal to the last digit.",
+        "",
+        f"Made by `{command(chosen)}` with the recipe `{chosen.recipe}`"
+        + (f" on {chosen.machine}" if chosen.machine else "")
+        + "; the records are in [results-small.jsonl](results-small.jsonl).",
         "",
         "| mixture | all | 10 % BC | 50 % BC | kept | true expert | kept / expert |",
         "|---|---|---|---|---|---|---|",
@@ -145,16 +160,22 @@ def table(records, chosen):
     return "\n".join(lines) + "\n"
 
 
+def parser():
+    """What may be asked of this script."""
+    found = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    found.add_argument("--scale", type=float, default=1.0)
+    found.add_argument("--processes", type=int, default=2)
+    found.add_argument("--jobs", type=int, default=1, help="cells computed at the same time")
+    found.add_argument("--recipe", choices=["auto", "paper"], default="auto")
+    found.add_argument("--work", type=Path, default=ROOT / "build" / "results-small")
+    found.add_argument("--only", default="", help="mixtures whose name contains this")
+    found.add_argument("--page", type=Path, help="where to write the page, with its records")
+    found.add_argument("--machine", default="", help="words on the machine and time, for the page")
+    return found
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--scale", type=float, default=1.0)
-    parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--jobs", type=int, default=1, help="cells computed at the same time")
-    parser.add_argument("--recipe", choices=["auto", "paper"], default="auto")
-    parser.add_argument("--work", type=Path, default=ROOT / "build" / "results-small")
-    parser.add_argument("--only", default="", help="mixtures whose name contains this")
-    parser.add_argument("--page", type=Path, help="where to write the page, with its records")
-    chosen = parser.parse_args()
+    chosen = parser().parse_args()
     chosen.work.mkdir(parents=True, exist_ok=True)
     path = chosen.work / "records.jsonl"
     finished = {one.key for one in read(path)}
