@@ -1,6 +1,7 @@
 """A file that crashes, hangs or bloats its reader ends as one error, with all its fields."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -69,6 +70,7 @@ def test_every_kind_of_error_makes_the_trip(error: PubcError):
     [
         (-signal.SIGSEGV, "ended by SIGSEGV"),
         (-signal.SIGKILL, "ended by SIGKILL"),
+        (-signal.SIGPROF, "used up 5 seconds of processor time"),
         (-signal.SIGXCPU, "used up 5 seconds of processor time"),
         (1, "exit code 1 and without an answer"),
     ],
@@ -92,6 +94,7 @@ if os.environ.get("PUBC_TEST_READER"):
 CRASH = "import ctypes; ctypes.string_at(0)"
 BLOAT = "import numpy; numpy.ones(1 << 31)"
 LOOP = "while True: pass"
+STUBBORN = "import signal; signal.signal(signal.SIGPROF, signal.SIG_IGN)\n" + LOOP
 NETWORK = """
 import socket
 from pubc.errors import UsageError
@@ -121,9 +124,10 @@ def misbehave(tmp_path, monkeypatch):
     [
         (CRASH, "ended by SIGSEGV"),
         (BLOAT, "needs more than the 512 MiB"),
-        (LOOP, "used up 5 seconds of processor time"),
+        (LOOP, "used up 3 seconds of processor time"),
+        (STUBBORN, "used up 3 seconds of processor time"),
     ],
-    ids=["crash", "bloat", "loop"],
+    ids=["crash", "bloat", "loop", "stubborn"],
 )
 def test_a_reader_that_misbehaves_dies_alone(tmp_path, misbehave, code, told):
     path = samples.npz(tmp_path)
@@ -134,6 +138,26 @@ def test_a_reader_that_misbehaves_dies_alone(tmp_path, misbehave, code, told):
     assert caught.value.code == "reader_died"
     left = set(os.listdir(os.environ.get("TMPDIR", "/tmp"))) - before
     assert not [name for name in left if name.startswith("pubc-")]
+
+
+def test_a_loop_in_a_small_file_is_told_within_five_seconds(tmp_path, misbehave):
+    """The whole command, from its start to its sentence, in the time of the processor."""
+    path = samples.npz(tmp_path)
+    misbehave(LOOP)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        [sys.executable, "-m", "pubc.cli.main", "inspect", str(path), "--isolate", "on"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    assert done.returncode == 3
+    assert str(path) in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert 3 < used < 5
 
 
 def test_a_child_has_no_network_where_the_system_allows_it(tmp_path, misbehave, monkeypatch):

@@ -1,6 +1,7 @@
 """No change to the bytes of a dataset escapes, hangs, or alters its structure in silence (R1)."""
 
 import contextlib
+import sys
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ def run(sample: str, folder, count: int, seed: int) -> Tally:
 
 
 def check(tally: Tally, count: int) -> None:
+    sys.stdout.write(f"{tally}\n")  # `pytest -rP` shows it
     assert tally.failures == []
     assert tally.silent == []
     ended = tally.outcomes

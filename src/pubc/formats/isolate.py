@@ -34,6 +34,8 @@ MEMORY = 512 << 20
 """What any file may use beyond the interpreter with its libraries."""
 UNPACKING = 16
 """Bytes of memory per byte of file on top; compressed robot data rarely unpacks tenfold."""
+PATIENCE = 3
+"""Seconds for the smallest file: with the start of two interpreters still less than five."""
 _QUIET = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",  # the others reserve gigabytes of addresses
     "HDF5_PLUGIN_PATH": "/nonexistent",
@@ -70,7 +72,7 @@ class Limits:
         """Limits in proportion to the size of a dataset."""
         files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
         size = sum(file.stat().st_size for file in files)
-        return cls(MEMORY + UNPACKING * size, 5 + len(files) // 20 + (size >> 20))
+        return cls(MEMORY + UNPACKING * size, PATIENCE + len(files) // 20 + (size >> 20))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +141,7 @@ def _understand(path: Path, told: bytes, code: int, limits: Limits) -> Answer:
     how = f"it ended with exit code {code} and without an answer"
     if code < 0:
         how = f"it was ended by {signal.Signals(-code).name}"
-    if code == -signal.SIGXCPU:
+    if code in (-signal.SIGPROF, -signal.SIGXCPU):
         how = f"it used up {limits.processor} seconds of processor time"
     raise _died(path, how)
 
@@ -193,8 +195,10 @@ def _confine() -> None:
 
 def _limit(limits: dict[str, int]) -> None:
     """Limit memory and time from here on; the libraries are loaded by now."""
-    used = math.ceil(time.process_time())
-    seconds = used + limits["processor"]
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_PROF, limits["processor"])
+    # The system counts whole seconds since the start, but nothing in the process can undo it.
+    seconds = math.ceil(time.process_time()) + limits["processor"]
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[0])
