@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from pubc import formats, storage
+from pubc.cli.main import main
 from pubc.errors import MissingExtraError, UsageError
 from pubc.formats import lerobot, lerobot_write
 from pubc.formats.findings import Findings
@@ -191,6 +192,28 @@ def test_numbers_that_do_not_fit_are_refused_and_nothing_is_left(tmp_path):
     assert not list(tmp_path.iterdir())
     with pytest.raises(UsageError, match=r"v3\.0 or v2\.1"):
         lerobot.write(tmp_path / "set", before, overwrite=False, version="v9")
+
+
+@pytest.mark.parametrize(("flags", "version"), [((), "v3.0"), (("--version", "v2.1"), "v2.1")])
+def test_a_command_writes_the_version_it_is_asked_for(tmp_path, flags, version):
+    source, target = tmp_path / "set.npz", tmp_path / "set"
+    formats.save(source, small())
+    assert main(["convert", str(source), str(target), "--to", "lerobot", *flags]) == 0
+    assert json.loads((target / "meta/info.json").read_text())["codebase_version"] == version
+    assert_same(small(), formats.read(target, OPTIONS))
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [(["lerobot", "--version", "v9"], "pubc writes v3.0 and v2.1"),
+     (["d4rl", "--version", "2"], "it has only one")],
+)  # fmt: skip
+def test_a_version_that_is_not_written_is_a_matter_of_usage(tmp_path, capsys, words, told):
+    source = tmp_path / "set.npz"
+    formats.save(source, small())
+    assert main(["convert", str(source), str(tmp_path / "new"), "--to", *words]) == 2
+    assert told in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_subset_of_what_pubc_wrote_keeps_all_notes(written, tmp_path):

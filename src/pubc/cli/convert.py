@@ -31,6 +31,8 @@ class Convert:
     """Where to write; its suffix picks the format unless --to names one."""
     to: str | None = None
     """Format to write, as `pubc formats` lists them."""
+    version: str | None = None
+    """Version of that format, where it has several: v3.0 (the default) or v2.1 of lerobot."""
     force: bool = False
     """Replace the target if it exists."""
     reading: formats.ReadOptions = formats.FROM_COMMAND_LINE
@@ -47,7 +49,9 @@ class Convert:
             trajectories = read_trusted(self.source, self.reading)
         else:
             trajectories = formats.read(self.source, self.reading)
-        formats.save(self.target, trajectories, format=self.to, overwrite=self.force)
+        formats.save(
+            self.target, trajectories, format=self.to, version=self.version, overwrite=self.force
+        )
         if self.target.is_file():
             about = provenance(self.source, self.reading)
             seal_file(self.target, kind="dataset", about=about)

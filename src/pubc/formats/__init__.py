@@ -6,6 +6,7 @@ A format is a module of this package with these names, loaded when it is first n
     SLOW        whether a flat cached copy pays off at the second opening
     read(path, options, findings) -> TrajectorySet
     write(path, trajectories, *, overwrite) -> None                      (optional)
+    VERSIONS    what `write` also takes as `version`, its default first  (optional)
     subset(source, target, kept, options, *, overwrite) -> None          (optional)
 
 `subset` copies the trajectories at positions `kept` from a source file of the same format
@@ -18,7 +19,7 @@ import importlib
 import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,12 +161,20 @@ def save(
     trajectories: TrajectorySet,
     *,
     format: str | None = None,
+    version: str | None = None,
     overwrite: bool = False,
 ) -> None:
     """Write a dataset; the suffix of `path` picks the format unless one is named.
 
+    Args:
+        path: Where to write.
+        trajectories: What to write.
+        format: Name of the format.
+        version: Version of the format, where it has several; the newest if omitted.
+        overwrite: Replace what is there.
+
     Raises:
-        UsageError: The format cannot be written, or `path` exists.
+        UsageError: The format or version cannot be written, or `path` exists.
         EnvironmentFailure: The disk said no; nothing was changed.
     """
     path = Path(path)
@@ -176,7 +185,12 @@ def save(
         raise UsageError(
             f"pubc reads the {name} format but does not write it. Writable: {writable}."
         )
-    module.write(path, trajectories, overwrite=overwrite)
+    versions: tuple[str, ...] = getattr(module, "VERSIONS", ())
+    if version is not None and version not in versions:
+        known = f"pubc writes {' and '.join(versions)}" if versions else "it has only one"
+        raise UsageError(f"No version {version!r} of the {name} format to write: {known}.")
+    chosen: dict[str, Any] = {} if version is None else {"version": version}
+    module.write(path, trajectories, overwrite=overwrite, **chosen)
 
 
 def save_subset(

@@ -20,12 +20,12 @@ from pubc.formats.lerobot_meta import INDEX, Episodes, Info, read_episodes, read
 from pubc.formats.lerobot_notes import read_notes
 from pubc.formats.lerobot_rows import Rows, cross_check, read_rows
 from pubc.formats.lerobot_subset import keep_command, numbers_of, subset_of
-from pubc.formats.lerobot_write import write
+from pubc.formats.lerobot_write import VERSIONS, write
 from pubc.formats.options import ReadOptions
 from pubc.formats.parts import PARTS, Part, record_parts
 from pubc.trajectory import Array, TrajectorySet
 
-__all__ = ["EXTRA", "SLOW", "keep_command", "numbers_of", "read", "subset", "write"]
+__all__ = ["EXTRA", "SLOW", "VERSIONS", "keep_command", "numbers_of", "read", "subset", "write"]
 
 EXTRA = "lerobot"
 SLOW = True

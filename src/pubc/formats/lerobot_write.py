@@ -23,9 +23,10 @@ from pubc.formats.parquet import is_numeric, make_table, to_numpy, with_column, 
 from pubc.storage import atomic_folder, write_json
 from pubc.trajectory import Trajectory, TrajectorySet
 
-__all__ = ["CHUNK", "KIND", "Writer", "write"]
+__all__ = ["CHUNK", "KIND", "VERSIONS", "Writer", "write"]
 
 KIND = "lerobot"
+VERSIONS = ("v3.0", "v2.1")
 FILE_BYTES = 100_000_000
 """Where a data file is full, LeRobot's own default."""
 CHUNK = 1000
@@ -151,7 +152,7 @@ class Writer:
 
 
 def write(
-    path: Path, trajectories: TrajectorySet, *, overwrite: bool, version: str = "v3.0"
+    path: Path, trajectories: TrajectorySet, *, overwrite: bool, version: str = VERSIONS[0]
 ) -> None:
     """Write a new dataset folder.
 
@@ -161,7 +162,7 @@ def write(
         overwrite: Replace an existing folder.
         version: `v3.0`, or `v2.1` for tools that have not moved on.
     """
-    if version not in DATA_PATHS:
+    if version not in VERSIONS:
         raise UsageError(f"LeRobot version must be v3.0 or v2.1. Got {version!r}.")
     features = features_of(trajectories)
     metadata = trajectories.metadata
