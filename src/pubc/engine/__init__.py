@@ -1,0 +1,129 @@
+"""Doing a piece of work for each of many items: here, in processes, or on a cluster.
+
+An engine maps a function over items and knows nothing of what they mean. The function is a
+pure function of its item that leaves what it made in files; then a worker that dies costs
+the time of its item and changes no result. Whatever the engine, a piece of work computes on
+one thread, because the rounding of a matrix product depends on the number of threads.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pubc.errors import MissingExtraError, UnknownNameError, UsageError
+
+__all__ = ["ENGINES", "RETRIES", "Engine", "Failure", "Outcome", "open_engine"]
+
+ENGINES = ("serial", "processes", "ray")
+"""Names that `open_engine` knows."""
+RETRIES = 2
+"""How often an item is tried again after its worker died; a fault that stays must end."""
+_LIBRARIES = ("OMP", "OPENBLAS", "MKL", "NUMEXPR")
+ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in _LIBRARIES}
+"""Environment of a worker; libraries read it once, while they load."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why there is no value."""
+
+    kind: str
+    """The code of an error of pubc, the class of any other, or `worker_died`."""
+    message: str
+    """One sentence for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one item."""
+
+    index: int
+    """Its place among the items."""
+    value: Any = None
+    """What the function returned."""
+    error: Failure | None = None
+    """Why it returned nothing; None where it did."""
+
+
+class Engine(Protocol):
+    """Something that works through items."""
+
+    @property
+    def workers(self) -> int:
+        """How many items are worked on at the same time."""
+        ...
+
+    def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Outcome]:
+        """Apply a function to every item and yield what came of each, as soon as it is known.
+
+        Args:
+            function: A function that can be imported by name, or a `functools.partial` of
+                one. It may be called again for an item whose worker died.
+            items: Plain, small data; what is large goes through files.
+
+        Yields:
+            One outcome per item, in the order of completion. An error in the function is
+            the failure of its item alone.
+        """
+        ...
+
+
+def open_engine(
+    name: str, *, workers: int = 0, address: str | None = None
+) -> AbstractContextManager[Engine]:
+    """Start an engine; leaving the context ends its workers.
+
+    Args:
+        name: `serial`, `processes` or `ray`.
+        workers: Items worked on at the same time; 0 means one per core, or whatever a
+            cluster has.
+        address: A Ray cluster to join: `auto`, `host:port` or `ray://host:port`. Without it
+            Ray is started on this machine.
+
+    Raises:
+        UnknownNameError: No such engine.
+        UsageError: The arguments do not fit it.
+        MissingExtraError: Ray is not installed.
+        EnvironmentFailure: Ray did not start, or nobody answers at the address.
+    """
+    if name not in ENGINES:
+        raise UnknownNameError("engine", name, ENGINES)
+    if workers < 0:
+        raise UsageError(f"Workers are at least 1, or 0 for one per core. Got {workers}.")
+    if address is not None and name != "ray":
+        raise UsageError(f"--address joins a Ray cluster; the engine is {name!r}, not 'ray'.")
+    if name == "serial":
+        from pubc.engine.serial import Serial
+
+        return Serial()
+    if name == "processes":
+        from pubc.engine.processes import Processes
+
+        return Processes(workers or cores())
+    raise MissingExtraError("The engine ray", "ray")
+
+
+def cores() -> int:
+    """Processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def attempt(function: Callable[[Any], Any], item: Any) -> tuple[Any, Failure | None]:
+    """Call the function; an error becomes a failure."""
+    try:
+        return function(item), None
+    except Exception as error:
+        return None, failure_of(error)
+
+
+def failure_of(error: Exception) -> Failure:
+    """An error as plain data: no traceback and no class that only a worker has."""
+    kind = getattr(error, "code", None)
+    message = str(error) or type(error).__name__
+    return Failure(kind if isinstance(kind, str) else type(error).__name__, message)

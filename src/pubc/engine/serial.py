@@ -1,0 +1,53 @@
+"""The engine without workers: one item after the other, in this process.
+
+It is the reference that the other engines must agree with, so it computes on one thread
+like their workers do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pubc.engine import Outcome, failure_of
+from pubc.errors import InterruptedRun
+
+__all__ = ["Serial"]
+
+
+class Serial:
+    """Works through items in order."""
+
+    workers = 1
+
+    def __enter__(self) -> Serial:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing was started, so nothing ends."""
+
+    def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Outcome]:
+        """Apply a function to every item; see `pubc.engine.Engine`."""
+        for index, item in enumerate(items):
+            try:
+                with _one_thread():
+                    value = function(item)
+            except InterruptedRun:
+                raise  # somebody wants everything to stop: that is no result of the item
+            except Exception as error:
+                yield Outcome(index, error=failure_of(error))
+            else:
+                yield Outcome(index, value)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
