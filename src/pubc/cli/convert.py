@@ -10,6 +10,7 @@ import tyro
 
 from pubc import formats
 from pubc.cli.console import say
+from pubc.cli.dataset import Dataset
 from pubc.formats.provenance import provenance
 from pubc.formats.trusted_pickle import read_trusted
 from pubc.storage import seal_file
@@ -25,7 +26,7 @@ class Convert:
     that was read; `pubc verify NAME` checks it. A folder holds its manifest.
     """
 
-    source: Annotated[Path, tyro.conf.Positional]
+    source: Annotated[Dataset, tyro.conf.Positional]
     """Dataset to read."""
     target: Annotated[Path, tyro.conf.Positional]
     """Where to write; its suffix picks the format unless --to names one."""

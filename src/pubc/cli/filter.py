@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from pubc import formats
 from pubc.cli.console import facts, headline, histogram, progress, say, warn
+from pubc.cli.dataset import Dataset
 from pubc.cli.filter_run import (
     begin_document,
     check_format,
@@ -55,7 +56,7 @@ class Filter:
     A killed run goes on with `pubc filter --resume RUN`, to an identical result.
     """
 
-    data: Annotated[Path | None, tyro.conf.Positional] = None
+    data: Annotated[Dataset | None, tyro.conf.Positional] = None
     """Dataset of mixed quality: a file or a folder in any format `pubc formats` lists."""
     out: Path | None = None
     """Folder to make for the results."""
@@ -66,7 +67,7 @@ class Filter:
     default, with 0.004."""
     seed_episodes: str | None = None
     """Seeds are these trajectories: ids separated by commas, such as 3,17."""
-    seed_from: Path | None = None
+    seed_from: Dataset | None = None
     """Seeds are all trajectories of this other dataset."""
     seed_source: str | None = None
     """Seeds are trajectories of this policy, drawn by --random-seed; needs a dataset that

@@ -13,6 +13,7 @@ import tyro
 
 from pubc import formats
 from pubc.cli.console import facts, histogram, one_line, say
+from pubc.cli.dataset import Dataset
 from pubc.formats.cache import open_dataset
 from pubc.formats.findings import Findings, plural
 from pubc.formats.motion import check_motion
@@ -30,8 +31,9 @@ class Inspect:
     and, where they are known, which policies acted. Nothing is written.
     """
 
-    data: Annotated[Path, tyro.conf.Positional]
-    """Dataset: a file or a folder in any format that `pubc formats` lists."""
+    data: Annotated[Dataset, tyro.conf.Positional]
+    """Dataset: a file or a folder in any format that `pubc formats` lists, or the id of a
+    Minari dataset on this disk."""
     reading: formats.ReadOptions = formats.FROM_COMMAND_LINE
     """How to read it."""
     json: bool = False

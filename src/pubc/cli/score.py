@@ -12,6 +12,7 @@ import tyro
 
 from pubc import formats
 from pubc.cli.console import facts, histogram, say
+from pubc.cli.dataset import Dataset
 from pubc.errors import DataError, UsageError
 
 __all__ = ["COMMAND", "Score"]
@@ -26,7 +27,7 @@ class Score:
     for those, scores.csv of the run itself is the fair table.
     """
 
-    data: Annotated[Path, tyro.conf.Positional]
+    data: Annotated[Dataset, tyro.conf.Positional]
     """Dataset to rate."""
     filter: Path
     """Folder of a finished `pubc filter` run."""

@@ -13,6 +13,7 @@ import tyro
 
 from pubc import formats
 from pubc.cli.console import facts, headline, progress
+from pubc.cli.dataset import Dataset
 from pubc.errors import DataError, MissingExtraError, UsageError
 from pubc.policies.options import TrainOptions
 from pubc.storage import read_json
@@ -40,7 +41,7 @@ class Train:
         pubc train mixed.npz --algo dwbc --positives mixed-seed.npz --out weighted
     """
 
-    data: Annotated[Path, tyro.conf.Positional]
+    data: Annotated[Dataset, tyro.conf.Positional]
     """Dataset in any format that `pubc formats` lists, or a folder of `pubc filter`."""
     out: Path
     """Policy folder to write."""
@@ -48,7 +49,7 @@ class Train:
     """Learner."""
     training: TrainOptions = field(default_factory=TrainOptions)
     """How to train."""
-    positives: Path | None = None
+    positives: Dataset | None = None
     """dwbc: dataset of seed positives, for example what `pubc collect` writes beside."""
     top: float | None = None
     """dwbc: take this share with the highest returns as seed positives instead."""

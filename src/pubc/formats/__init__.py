@@ -106,13 +106,18 @@ def get(name: str) -> Format:
 def read(path: Path | str, options: ReadOptions | None = None) -> TrajectorySet:
     """Read a dataset; what was repaired or warned about is in its `problems`.
 
+    Args:
+        path: A file or folder, or the id of a Minari dataset on this disk.
+        options: How to read it.
+
     Raises:
         DataError: The file is not what its format promises.
         UsageError: The path does not exist, or no format fits it.
     """
     from pubc.formats.cache import open_dataset
+    from pubc.formats.minari_ids import find
 
-    return open_dataset(Path(path), options or ReadOptions()).trajectories
+    return open_dataset(find(Path(path)), options or ReadOptions()).trajectories
 
 
 def parse(path: Path, name: str, options: ReadOptions) -> TrajectorySet:

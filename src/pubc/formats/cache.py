@@ -20,7 +20,7 @@ from pathlib import Path
 
 from pubc import __version__, formats
 from pubc.errors import EnvironmentFailure, PubcError, UsageError
-from pubc.formats import store
+from pubc.formats import minari_ids, store
 from pubc.formats.detect import detect
 from pubc.formats.findings import Findings
 from pubc.formats.options import ReadOptions
@@ -97,9 +97,18 @@ def _name(path: Path, options: ReadOptions) -> str | None:
     except PubcError:
         raise
     except (FileNotFoundError, NotADirectoryError):
-        raise UsageError(f"{path} does not exist.") from None
+        raise UsageError(_not_there(path)) from None
     except OSError as error:
         raise EnvironmentFailure(f"{path}: {error.strerror}.") from None
+
+
+def _not_there(path: Path) -> str:
+    if not minari_ids.is_id(path):
+        return f"{path} does not exist."
+    return (
+        f"{path} does not exist, and no Minari dataset of that name lies below "
+        f"{minari_ids.root()}. pubc downloads nothing; `minari download {path}` does."
+    )
 
 
 def _from_cache(copy: Path) -> Opened | None:
