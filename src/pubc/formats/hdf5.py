@@ -25,6 +25,7 @@ from h5py import h5a, h5s, h5t
 
 from pubc.errors import DataError, EnvironmentFailure, PubcError
 from pubc.formats.findings import Findings
+from pubc.formats.hdf5_heaps import broken_heap
 from pubc.formats.hdf5_walk import H5_ERRORS, Node, Walk, brief, decode
 from pubc.trajectory import Array
 
@@ -41,12 +42,14 @@ _NUMBERS = (h5t.INTEGER, h5t.FLOAT, h5t.ENUM)
 class Checked:
     """A file whose whole tree was walked and found to stand on its own."""
 
+    path: Path
     file: h5py.File
     findings: Findings
     datasets: dict[str, Node]
     """Every dataset by path, in the order of the file."""
     groups: dict[str, Any]
     """Handle of every group by path; the top is the empty path."""
+    _heaps_are_sound: bool = False
 
     def __contains__(self, name: str) -> bool:
         return name in self.datasets
@@ -131,6 +134,7 @@ class Checked:
                 self.findings.refuse("bad_dtype", f"expected text: {dataset.dtype}.", field=name)
             if kind.length is not None and dataset.size * kind.length <= TEXT_LIMIT:
                 return [decode(word) for word in np.ravel(dataset[()]).tolist()]
+            self.check_heaps()
             if dataset.size > WORD_LIMIT:
                 self.findings.refuse("bomb", f"more than {WORD_LIMIT:,} texts.", field=name)
             # One at a time: many elements of one small file may share one large text.
@@ -140,6 +144,21 @@ class Checked:
                 if size > TEXT_LIMIT:
                     self.findings.refuse("bomb", f"more than {TEXT_LIMIT:,} letters.", field=name)
         return found
+
+    def check_heaps(self) -> None:
+        """Refuse texts that libhdf5 would never be done with; needed before it reads or copies any.
+
+        Not part of the walk: it goes through the whole file, and most have no such text.
+        """
+        if self._heaps_are_sound:
+            return
+        broken = broken_heap(self.path)
+        if broken is not None:
+            self.findings.refuse(
+                "damaged",
+                f"the texts of the file are damaged at byte {broken:,}. Copy or download it again.",
+            )
+        self._heaps_are_sound = True
 
     def attributes(self, group: str = "") -> dict[str, Any]:
         """Attributes of a group that are JSON values; large and odd ones are left out."""
@@ -169,6 +188,8 @@ class Checked:
             return None
         if kind.get_class() not in (*_NUMBERS, h5t.STRING) or count * kind.get_size() > TEXT_LIMIT:
             return None
+        if kind.get_class() == h5t.STRING and kind.is_variable_str():
+            self.check_heaps()
         value = attributes[name]
         if isinstance(value, bytes | str):
             return decode(value)
@@ -214,7 +235,7 @@ def open_checked(path: Path, findings: Findings) -> Iterator[Checked]:
             if isinstance(error, PubcError):
                 raise
             findings.refuse("damaged", f"its tree cannot be walked ({brief(error)}).")
-        yield Checked(file, findings, walk.datasets, walk.groups)
+        yield Checked(path, file, findings, walk.datasets, walk.groups)
 
 
 def root_names(path: Path) -> list[str]:
