@@ -43,9 +43,11 @@ COMMANDS: dict[str, str] = {
     "collect": "make a labelled mixture: policies act, trajectories are recorded",
     "zoo": "list the trained policies that ship with pubc, and measure them",
     "experts": "train experts and weak policies of your own",
+    "reproduce": "compute a table of the paper, its numbers beside ours",
     "report": "draw runs and policies as one page, and figures for papers",
     "verify": "check files against their manifest",
     "formats": "list the dataset formats",
+    "cache": "show or clear the flat copies that make a second opening fast",
 }
 """Every command with its one line of help; the module of the same name runs it."""
 

@@ -1,0 +1,33 @@
+"""The paper's tables, and ours: cells as data, made in stages that any number of machines share.
+
+from pubc.engine import open_engine
+from pubc.experiments import get_table
+from pubc.experiments.run import Plan, reproduce
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import cast
+
+from pubc.errors import UnknownNameError
+from pubc.experiments.cell import Table
+
+__all__ = ["TABLES", "get_table"]
+
+TABLES: dict[str, str] = {
+    "pu-accuracy": "Table 1: how often the filter is right, beside two PU baselines",
+}
+"""Every table with one line of help; the module of the same name (with _) lists its cells."""
+
+
+def get_table(name: str) -> Table:
+    """A table by name.
+
+    Raises:
+        UnknownNameError: There is none; the message names the nearest.
+    """
+    if name not in TABLES:
+        raise UnknownNameError("table", name, TABLES)
+    module = importlib.import_module(f"pubc.experiments.{name.replace('-', '_')}")
+    return cast(Table, module.TABLE)

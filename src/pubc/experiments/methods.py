@@ -1,0 +1,42 @@
+"""Filters by the names of their columns: the paper's baselines, its recipe, ours, and variants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pubc.experiments.cell import FilterSpec, Scale, SeedSpec
+
+__all__ = ["METHODS", "method"]
+
+METHODS: dict[str, tuple[str, Mapping[str, Any]]] = {
+    "upu": ("paper", {"ensemble.loss": "unbiased_pu", "ensemble.negatives": "unlabelled"}),
+    "nnpu": ("paper", {"ensemble.loss": "non_negative_pu", "ensemble.negatives": "unlabelled"}),
+    "paper": ("paper", {}),
+    "auto": ("auto", {}),
+}
+"""Column to recipe and the settings that differ from its own. The baselines have the paper's
+loop, bagging, vote and threshold (Section 4.2: "we also employed the techniques")."""
+
+
+def method(
+    name: str,
+    scale: Scale,
+    seeds: SeedSpec,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    decision: Literal["trajectory", "step"] = "trajectory",
+) -> FilterSpec:
+    """A filter of `METHODS`, at a scale, with further settings changed."""
+    from pubc.pu.recipes import get_recipe, recipe_to_json, with_settings
+
+    recipe, changes = METHODS[name]
+    sizes = {"ensemble.subset": scale.subset} if recipe == "paper" else {}
+    made = with_settings(get_recipe(recipe), {**sizes, **changes, **(settings or {})})
+    return FilterSpec("pu", recipe=_plain(recipe_to_json(made)), seeds=seeds, decision=decision)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(entry) for name, entry in value.items()}
+    return [_plain(entry) for entry in value] if isinstance(value, list | tuple) else value
