@@ -177,8 +177,9 @@ class Reproduce:
         cells = []
         for cell in plan.cells():
             values = plan.values(cell)
-            state = "missing" if values is None else "failed" if "failed" in values else "finished"
-            told = (values or {}).get("failed", {}).get("message")
+            failed = (values or {}).get("failed")
+            state = "missing" if values is None else "failed" if failed else "finished"
+            told = failed and failed["message"]
             place = {"row": cell.row, "column": cell.column, "random_seed": cell.random_seed}
             cells.append({**place, "state": state, "reason": told})
         if not self.json:
