@@ -8,14 +8,15 @@ import pytest
 
 from pubc.errors import EnvironmentFailure, UnknownNameError, UsageError
 from pubc.formats import ReadOptions
-from pubc.formats.cache import cache_folder, open_dataset
+from pubc.formats import copies as kept
+from pubc.formats.cache import open_dataset
 from tests.reliability import samples
 
 OPTIONS = ReadOptions()
 
 
 def copies() -> list[Path]:
-    return sorted((cache_folder() / "datasets").glob("*.store"))
+    return sorted(copy.path for copy in kept.copies())
 
 
 @pytest.mark.parametrize("isolate", ["off", "on"])

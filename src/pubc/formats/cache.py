@@ -3,7 +3,8 @@
 Slow formats are kept as a flat copy, so that the second opening takes milliseconds. The key
 is the path, size and modification time of every file of the dataset and every option that
 changes what is read; a changed dataset is a different key. The copy is a store (see
-`pubc.formats.store`) below $PUBC_CACHE, or ~/.cache/pubc, and may be deleted at any time.
+`pubc.formats.store`) and may be deleted at any time; `pubc.formats.copies` keeps all of them
+within a limit.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import contextlib
 import dataclasses
 import hashlib
 import json
-import os
 import shutil
 import tempfile
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ from pathlib import Path
 
 from pubc import __version__, formats
 from pubc.errors import EnvironmentFailure, PubcError, UsageError
-from pubc.formats import minari_ids, store
+from pubc.formats import copies, minari_ids, store
 from pubc.formats.detect import detect
 from pubc.formats.findings import Findings
 from pubc.formats.options import ReadOptions
 from pubc.storage import read_manifest
 from pubc.trajectory import TrajectorySet
 
-__all__ = ["Opened", "cache_folder", "is_hdf5", "open_dataset"]
+__all__ = ["Opened", "is_hdf5", "open_dataset"]
 
 OWN = ("store", "npz")
 """Formats whose readers use no parsing library: never isolated, never cached."""
@@ -48,12 +48,6 @@ class Opened:
     """Whether a child process parsed it."""
 
 
-def cache_folder() -> Path:
-    """Where cached copies live: $PUBC_CACHE, or ~/.cache/pubc."""
-    given = os.environ.get("PUBC_CACHE")
-    return Path(given) if given else Path.home() / ".cache" / "pubc"
-
-
 def open_dataset(path: Path, options: ReadOptions) -> Opened:
     """Open a dataset the cheapest way that its options allow.
 
@@ -67,7 +61,9 @@ def open_dataset(path: Path, options: ReadOptions) -> Opened:
         formats.get(name)  # an unknown name is refused before anything is opened
     if name in OWN and options.isolate != "on":
         return Opened(_here(path, name, options), name)
-    copy = cache_folder() / "datasets" / f"{_key(path, options)}.store" if options.cache else None
+    copy = None
+    if options.cache and copies.limit():
+        copy = copies.folder() / f"{_key(path, options)}.store"
     found = None if copy is None else _from_cache(copy)
     if found is not None:
         return found
@@ -78,7 +74,8 @@ def open_dataset(path: Path, options: ReadOptions) -> Opened:
     if copy is not None and formats.get(name).SLOW:
         # A cache that cannot be written costs time, not the result.
         with contextlib.suppress(PubcError):
-            store.write(copy, trajectories, overwrite=True, origin=name)
+            store.write(copy, trajectories, overwrite=True, copy_of=(path, name))
+            copies.trim(copy)
     return Opened(trajectories, name)
 
 
@@ -114,7 +111,9 @@ def _not_there(path: Path) -> str:
 def _from_cache(copy: Path) -> Opened | None:
     try:
         name = str(read_manifest(copy).get("origin"))
-        return Opened(store.read(copy, ReadOptions(), Findings(copy)), name, cached=True)
+        opened = Opened(store.read(copy, ReadOptions(), Findings(copy)), name, cached=True)
+        copies.touch(copy)
+        return opened
     except (PubcError, OSError):
         return None  # absent, or damaged: the source is still there, so read it again
 
@@ -134,6 +133,8 @@ def _in_child(path: Path, options: ReadOptions, copy: Path | None) -> Opened:
         place = copy if answer.kept and copy is not None else target
         # The arrays stay mapped when the temporary folder is gone.
         trajectories = store.read(place, ReadOptions(), Findings(place))
+        if place == copy:
+            copies.trim(copy)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return Opened(trajectories, answer.format, isolated=True)

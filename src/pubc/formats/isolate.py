@@ -223,11 +223,11 @@ def _serve(request: dict[str, Any]) -> dict[str, Any]:
     trajectories = formats.parse(path, name, options)
     if request["cache"] is not None and module.SLOW:
         try:
-            store.write(Path(request["cache"]), trajectories, overwrite=True, origin=name)
+            store.write(Path(request["cache"]), trajectories, overwrite=True, copy_of=(path, name))
             return {"format": name, "kept": True}
         except EnvironmentFailure:
             pass  # a cache that cannot be written costs time, not the result
-    store.write(Path(request["store"]), trajectories, overwrite=True, origin=name)
+    store.write(Path(request["store"]), trajectories, overwrite=True)
     return {"format": name, "kept": False}
 
 

@@ -94,7 +94,11 @@ def read(path: Path, options: ReadOptions, findings: Findings) -> TrajectorySet:
 
 
 def write(
-    path: Path, trajectories: TrajectorySet, *, overwrite: bool, origin: str | None = None
+    path: Path,
+    trajectories: TrajectorySet,
+    *,
+    overwrite: bool,
+    copy_of: tuple[Path, str] | None = None,
 ) -> None:
     """Stream a set to a new store; memory stays at one block whatever the size.
 
@@ -102,7 +106,7 @@ def write(
         path: Folder to make.
         trajectories: What goes into it.
         overwrite: Replace a store that is there.
-        origin: The format it was read from, where the store is a cached copy.
+        copy_of: The dataset that this is a cached copy of, and its format.
     """
     about: dict[str, Any] = {
         "trajectories": len(trajectories),
@@ -111,8 +115,8 @@ def write(
         "problems": [dataclasses.asdict(problem) for problem in trajectories.problems],
         "extras": {},
     }
-    if origin is not None:
-        about["origin"] = origin
+    if copy_of is not None:
+        about["source"], about["origin"] = str(copy_of[0].resolve()), copy_of[1]
     with atomic_folder(path, kind=KIND, overwrite=overwrite, about=about) as folder:
         for number, name in enumerate(trajectories.columns.extras):
             about["extras"][name] = f"extra-{number:03d}-{_SAFE.sub('_', name)[:60]}"

@@ -7,6 +7,7 @@ that the next write to the same place removes.
 """
 
 from pubc.storage.atomic import append_line, atomic_file, atomic_folder, write_json
+from pubc.storage.disk import discard
 from pubc.storage.locks import lock
 from pubc.storage.manifest import (
     MANIFEST,
@@ -25,6 +26,7 @@ __all__ = [
     "append_line",
     "atomic_file",
     "atomic_folder",
+    "discard",
     "hash_file",
     "lock",
     "read_json",

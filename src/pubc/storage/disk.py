@@ -17,6 +17,7 @@ from pathlib import Path
 from pubc.errors import EnvironmentFailure, UsageError
 
 __all__ = [
+    "discard",
     "disk_words",
     "exchange",
     "flush",
@@ -120,6 +121,17 @@ def remove(path: Path) -> None:
     else:
         with contextlib.suppress(FileNotFoundError):
             path.unlink()
+
+
+def discard(path: Path) -> None:
+    """Delete what pubc wrote so that nobody ever sees half of it.
+
+    Raises:
+        OSError: It may not be deleted, or is gone already.
+    """
+    retired = temporary(path)
+    os.rename(path, retired)
+    remove(retired)
 
 
 def refuse_existing(path: Path, *, overwrite: bool, folder: bool) -> None:
