@@ -37,6 +37,9 @@ class DatasetSpec:
     """Steps of each source instead."""
     random_seed: int = 0
     """Of the collection."""
+    sources: tuple[str, ...] | None = None
+    """Only the trajectories of these sources; all if omitted. Mixtures of the same sources are
+    cut from one collection."""
     name: str | None = None
     """What `--data` calls a user's file."""
     sha256: str | None = None
@@ -135,7 +138,7 @@ class Cell:
     def identity(self) -> dict[str, Any]:
         """Everything that fixes the result but the code, as JSON values."""
         return {
-            "dataset": asdict(self.dataset),
+            "dataset": _plain(asdict(self.dataset)),
             "filter": None if self.filter is None else _plain(asdict(self.filter)),
             "learner": None if self.learner is None else _plain(asdict(self.learner)),
             "part": self.part,
@@ -164,9 +167,10 @@ class Scale:
     evaluation_trajectories: int = 100
     """Trajectories that a learned policy plays."""
 
-    def dataset(self, recipe: str) -> DatasetSpec:
-        """A mixture at this scale."""
-        return DatasetSpec(recipe, self.trajectories_per_source, self.steps_per_source)
+    def dataset(self, recipe: str, sources: tuple[str, ...] | None = None) -> DatasetSpec:
+        """A mixture at this scale, or some sources of it."""
+        sizes = (self.trajectories_per_source, self.steps_per_source)
+        return DatasetSpec(recipe, *sizes, sources=sources)
 
 
 SCALES: dict[str, Scale] = {

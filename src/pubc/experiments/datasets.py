@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pubc import formats
 from pubc.engine import cores
@@ -17,14 +18,25 @@ from pubc.results import key_of
 from pubc.storage import read_json, write_json
 from pubc.trajectory import TrajectorySet
 
-__all__ = ["dataset_key", "expert_of", "make_dataset", "open_dataset", "read_summary"]
+__all__ = [
+    "data_path",
+    "dataset_key",
+    "expert_of",
+    "make_dataset",
+    "open_dataset",
+    "read_summary",
+    "within",
+]
 
 _EXPERTS = ("E+", "expert")
 
 
 def dataset_key(spec: DatasetSpec, cache: Cache) -> str:
-    """Hash of a dataset: of its recipe and the code that plays it, or of the user's file."""
-    return key_of({**asdict(spec), "code": cache.code.dataset})
+    """Hash of a dataset: of its recipe and the code that plays it, or of the user's file.
+
+    What is cut from it by source is not made anew, so that is no part of the hash.
+    """
+    return key_of({**asdict(replace(spec, sources=None)), "code": cache.code.dataset})
 
 
 def make_dataset(cache: Cache, spec: DatasetSpec) -> str:
@@ -40,7 +52,16 @@ def make_dataset(cache: Cache, spec: DatasetSpec) -> str:
 
 def open_dataset(cache: Cache, spec: DatasetSpec) -> TrajectorySet:
     """The trajectories of a dataset that was made."""
-    return formats.read(data_path(cache, spec))
+    whole = formats.read(data_path(cache, spec))
+    return whole if spec.sources is None else whole[within(whole, spec)]
+
+
+def within(whole: TrajectorySet, spec: DatasetSpec) -> NDArray[np.bool_]:
+    """Which trajectories of the file a cell is about, shape (trajectories,)."""
+    if spec.sources is None:
+        return np.ones(len(whole), dtype=np.bool_)
+    assert whole.sources is not None  # only collected data is cut, and that has sources
+    return np.isin(whole.sources, spec.sources)
 
 
 def data_path(cache: Cache, spec: DatasetSpec) -> Path:

@@ -48,6 +48,7 @@ def filter_key(job: FilterJob, cache: Cache) -> str:
     return key_of(
         {
             "dataset": dataset_key(job.dataset, cache),
+            "sources": job.dataset.sources,
             "filter": asdict(job.filter),
             "random_seed": job.random_seed if drawn else None,
             "code": cache.code.filter,

@@ -8,13 +8,19 @@ from pubc.experiments.cell import DatasetSpec, Scale, SeedSpec
 
 __all__ = ["LOCOMOTION", "REAL", "ROBOT_DATA", "ROBOT_ROWS", "SIMULATED", "dataset", "seeds_for"]
 
-_LETTERS = ("E+E", "E+W", "E+N", "E+E+W+N")
-LOCOMOTION: dict[str, str] = {
-    f"{body} {letters}": f"{body.lower()}:{letters}"
-    for body in ("Ant", "Humanoid")
-    for letters in _LETTERS
+_LETTERS = {
+    "E+E": ("E+", "E-"),
+    "E+W": ("E+", "W"),
+    "E+N": ("E+", "N"),
+    "E+E+W+N": ("E+", "E-", "W", "N"),
 }
-"""Row to recipe, for what pubc can collect from nothing."""
+LOCOMOTION: dict[str, tuple[str, tuple[str, ...]]] = {
+    f"{body} {letters}": (f"{body.lower()}:E+E+W+N", sources)
+    for body in ("Ant", "Humanoid")
+    for letters, sources in _LETTERS.items()
+}
+"""Row to recipe and sources, for what pubc can collect from nothing. Each source is collected
+once, and all mixtures of a body share it."""
 SIMULATED: dict[str, str] = {
     "TriFinger-Sim push": "trifinger-push",
     "TriFinger-Sim lift": "trifinger-lift",
@@ -44,7 +50,7 @@ ROBOT_DATA: dict[str, str] = {
 def dataset(row: str, scale: Scale, data: Mapping[str, DatasetSpec]) -> DatasetSpec:
     """The dataset of a row; a file that the user has not given stays a name."""
     if row in LOCOMOTION:
-        return scale.dataset(LOCOMOTION[row])
+        return scale.dataset(*LOCOMOTION[row])
     name = ROBOT_ROWS[row]
     return data.get(name, DatasetSpec(name=name))
 

@@ -15,14 +15,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from pubc import formats
 from pubc.engine import Engine, Failure
 from pubc.experiments.cache import Cache
 from pubc.experiments.cell import Cell, DatasetSpec, Scale, Table
-from pubc.experiments.datasets import data_path, dataset_key, make_dataset, read_summary
+from pubc.experiments.datasets import data_path, dataset_key, make_dataset, read_summary, within
 from pubc.experiments.filters import FilterJob, filter_key, make_filter, read_filter, read_mask
 from pubc.results import Record, key_of
 
 __all__ = ["Plan", "Progress", "reproduce"]
+
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,11 +261,21 @@ _UNKNOWN = {
 }
 
 
+def _selection(cache: Cache, cell: Cell, mask: Mask | None) -> Mask | None:
+    """What a learner may see of the file, shape (trajectories of the file,); None for all."""
+    if cell.dataset.sources is None:
+        return mask
+    chosen = within(formats.read(data_path(cache, cell.dataset)), cell.dataset)
+    if mask is not None:
+        chosen[chosen] = mask
+    return chosen
+
+
 def _learned(cache: Cache, cell: Cell) -> dict[str, Any]:
     """Train and evaluate; a piece of work of the engine."""
     began = time.perf_counter()
     job = _job(cell)
-    selection = None if job is None else read_mask(cache, job)
+    selection = _selection(cache, cell, None if job is None else read_mask(cache, job))
     learn = importlib.import_module("pubc.experiments.learn").learn
     path: Path = data_path(cache, cell.dataset)
     values: dict[str, Any] = dict(learn(cell, path, selection, cache))
