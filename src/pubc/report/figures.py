@@ -9,33 +9,23 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.style import context
 
+from pubc.report.drawing import (
+    CUT,
+    DASHES,
+    DROPPED,
+    KEPT,
+    SERIES,
+    canvas,
+    label,
+    save,
+    style,
+)
 from pubc.report.payload import bars, roc
 from pubc.report.run import Run
-from pubc.storage import atomic_file
 
 __all__ = ["write_figures"]
 
-_KEPT, _DROPPED, _CUT = "#0a66c2", "#a3adb8", "#d9730d"
-_SERIES = ("#0072b2", "#aa3f96", "#00805c", "#56b4e9", "#8c6d00", "#d55e00")
-_DASHES = ("-", "--", ":", "-.")
-_STYLE = {
-    "font.size": 8,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlesize": 8,
-    "legend.frameon": False,
-    "svg.fonttype": "none",
-    # Without this, names of shapes are drawn at random and no two files are equal.
-    "svg.hashsalt": "pubc",
-    # Names from data are text: no dollar sign in them starts a formula.
-    "text.parse_math": False,
-}
-_METADATA: dict[str, dict[str, Any]] = {
-    "png": {"Software": "pubc"},
-    "svg": {"Creator": "pubc", "Date": None},
-}
 _MOST = 60
 
 
@@ -52,34 +42,18 @@ def write_figures(runs: Sequence[Run], policies: Mapping[str, Any] | None, out: 
     """
     out.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
-    with context(["default", _STYLE]):
+    with style():
         for number, run in enumerate(runs, 1):
             prefix = f"run-{number}-" if len(runs) > 1 else ""
             for name, draw in _RUN_FIGURES.items():
                 figure = draw(run)
                 if figure is not None:
-                    written += _save(figure, out / f"{prefix}{name}")
+                    written += save(figure, out / f"{prefix}{name}")
         if policies is not None and policies["curves"]:
             for metric in policies["metrics"]:
                 clean = "".join(c if c.isalnum() else "-" for c in metric)
-                written += _save(_learning(policies, metric), out / f"learning-{clean}")
+                written += save(_learning(policies, metric), out / f"learning-{clean}")
     return written
-
-
-def _save(figure: Figure, stem: Path) -> list[Path]:
-    places = [stem.with_name(f"{stem.name}.{kind}") for kind in ("png", "svg")]
-    for place in places:
-        with atomic_file(place, overwrite=True) as new, new.open("wb") as file:
-            kind = place.suffix[1:]
-            figure.savefig(file, format=kind, metadata=_METADATA[kind])
-    return places
-
-
-def _canvas(
-    rows: int = 1, columns: int = 1, *, width: float = 3.4, height: float = 2.2
-) -> tuple[Figure, Any]:
-    figure = Figure(figsize=(width * columns, height * rows), dpi=300, layout="constrained")
-    return figure, figure.subplots(rows, columns, squeeze=False)
 
 
 def _rounds(run: Run) -> Figure | None:
@@ -87,7 +61,7 @@ def _rounds(run: Run) -> Figure | None:
     shown = run.rounds[-6:]
     if not shown:
         return None
-    figure, axes = _canvas(2, len(shown), width=1.9, height=1.4)
+    figure, axes = canvas(2, len(shown), width=1.9, height=1.4)
     for column, done in enumerate(shown):
         drawn = {name: np.array(values, float) for name, values in bars(done).items()}
         centres = drawn["centres"]
@@ -97,15 +71,15 @@ def _rounds(run: Run) -> Figure | None:
             continue
         wide = (centres[1] - centres[0]) if len(centres) > 1 else 1.0
         rest = drawn["counts"] - drawn["kept_counts"]
-        top.bar(centres, rest, wide, color=_DROPPED)
-        top.bar(centres, drawn["kept_counts"], wide, bottom=rest, color=_KEPT)
+        top.bar(centres, rest, wide, color=DROPPED)
+        top.bar(centres, drawn["kept_counts"], wide, bottom=rest, color=KEPT)
         if drawn["curve"].size:
             below.plot(centres, drawn["curve"], color="black", lw=1)
         if done.threshold is not None:
-            top.axvline(done.threshold, color=_CUT, ls="--", lw=1)
+            top.axvline(done.threshold, color=CUT, ls="--", lw=1)
             if drawn["curve"].size:
                 at = int(np.argmin(np.abs(centres - done.threshold)))
-                below.plot(done.threshold, drawn["curve"][at], "o", color=_CUT, ms=5)
+                below.plot(done.threshold, drawn["curve"][at], "o", color=CUT, ms=5)
         below.set_xlabel("confidence")
     axes[0, 0].set_ylabel("trajectories")
     axes[1, 0].set_ylabel("fitted curve")
@@ -115,9 +89,9 @@ def _rounds(run: Run) -> Figure | None:
 def _kept(run: Run) -> Figure | None:
     if not run.rounds:
         return None
-    figure, axes = _canvas()
+    figure, axes = canvas()
     numbers = [done.number for done in run.rounds]
-    axes[0, 0].plot(numbers, [done.kept for done in run.rounds], "o-", color=_KEPT)
+    axes[0, 0].plot(numbers, [done.kept for done in run.rounds], "o-", color=KEPT)
     axes[0, 0].set(
         xlabel="round", ylabel="kept trajectories", xticks=numbers[:_MOST], ylim=(0, None)
     )
@@ -128,12 +102,12 @@ def _scatter(run: Run) -> Figure | None:
     scores = run.scores
     if not np.isfinite(scores.returns).any():
         return None
-    figure, axes = _canvas(width=4.2, height=2.8)
+    figure, axes = canvas(width=4.2, height=2.8)
     axis = axes[0, 0]
     many = len(scores) > 20_000
     for mask, colour, name in (
-        (~scores.keep, _DROPPED, "dropped"),
-        (scores.keep, _KEPT, "kept"),
+        (~scores.keep, DROPPED, "dropped"),
+        (scores.keep, KEPT, "kept"),
     ):
         axis.scatter(
             scores.confidence[mask],
@@ -149,11 +123,11 @@ def _scatter(run: Run) -> Figure | None:
         scores.returns[scores.seed],
         s=18,
         marker="D",
-        color=_CUT,
+        color=CUT,
         label="seed",
     )
     if run.document["threshold"] is not None:
-        axis.axvline(run.document["threshold"], color=_CUT, ls="--", lw=1)
+        axis.axvline(run.document["threshold"], color=CUT, ls="--", lw=1)
     axis.set(xlabel="confidence", ylabel="return")
     axis.legend(markerscale=2)
     return figure
@@ -164,15 +138,15 @@ def _groups(run: Run) -> Figure:
     shown = [("length", scores.lengths.astype(np.float64))]
     if np.isfinite(scores.returns).any():
         shown.insert(0, ("return", scores.returns))
-    figure, axes = _canvas(1, len(shown))
+    figure, axes = canvas(1, len(shown))
     for axis, (name, values) in zip(axes[0], shown, strict=True):
         known = np.isfinite(values)
         edges = np.histogram_bin_edges(values[known], bins=40)
-        for mask, colour, label in (
-            (~scores.keep, _DROPPED, "dropped"),
-            (scores.keep, _KEPT, "kept"),
+        for mask, colour, word in (
+            (~scores.keep, DROPPED, "dropped"),
+            (scores.keep, KEPT, "kept"),
         ):
-            _outline(axis, values[mask & known], edges, colour, label)
+            _outline(axis, values[mask & known], edges, colour, word)
         axis.set(xlabel=name, ylabel="share")
         axis.legend()
     return figure
@@ -182,22 +156,22 @@ def _sources(run: Run) -> Figure | None:
     scores = run.scores
     if scores.sources is None:
         return None
-    figure, axes = _canvas(width=4.2, height=2.6)
+    figure, axes = canvas(width=4.2, height=2.6)
     known = np.isfinite(scores.confidence)
     edges = np.histogram_bin_edges(scores.confidence[known], bins=60)
     owner = np.array(scores.sources, dtype=object)
-    for index, name in enumerate(sorted(set(scores.sources))[: len(_SERIES)]):
+    for index, name in enumerate(sorted(set(scores.sources))[: len(SERIES)]):
         mine = (owner == name) & known
         _outline(
             axes[0, 0],
             scores.confidence[mine],
             edges,
-            _SERIES[index],
-            _label(name),
-            _DASHES[index % len(_DASHES)],
+            SERIES[index],
+            label(name),
+            DASHES[index % len(DASHES)],
         )
     if run.document["threshold"] is not None:
-        axes[0, 0].axvline(run.document["threshold"], color=_CUT, ls="--", lw=1)
+        axes[0, 0].axvline(run.document["threshold"], color=CUT, ls="--", lw=1)
     axes[0, 0].set(xlabel="confidence", ylabel="share of the source")
     axes[0, 0].legend()
     return figure
@@ -207,41 +181,35 @@ def _roc(run: Run) -> Figure | None:
     points = None if run.truth is None else roc(run.scores.confidence, run.truth)
     if points is None:
         return None
-    figure, axes = _canvas(width=2.8, height=2.6)
-    axes[0, 0].plot([0, 1], [0, 1], color=_DROPPED, lw=0.8, ls=":")
-    axes[0, 0].plot(points["x"], points["y"], color=_KEPT)
+    figure, axes = canvas(width=2.8, height=2.6)
+    axes[0, 0].plot([0, 1], [0, 1], color=DROPPED, lw=0.8, ls=":")
+    axes[0, 0].plot(points["x"], points["y"], color=KEPT)
     axes[0, 0].set(xlabel="false positive rate", ylabel="true positive rate", aspect="equal")
     return figure
 
 
 def _learning(policies: Mapping[str, Any], metric: str) -> Figure:
     """The paper's Figure 5: means over random seeds in a band from lowest to highest."""
-    figure, axes = _canvas(width=4.2, height=2.8)
+    figure, axes = canvas(width=4.2, height=2.8)
     shown = [curve for curve in policies["curves"] if curve["metric"] == metric]
     for index, curve in enumerate(shown):
-        colour = _SERIES[index % len(_SERIES)]
-        dash = _DASHES[index // len(_SERIES) % len(_DASHES)]
+        colour = SERIES[index % len(SERIES)]
+        dash = DASHES[index // len(SERIES) % len(DASHES)]
         axes[0, 0].plot(
-            curve["x"], curve["mean"], color=colour, ls=dash, label=_label(curve["name"])
+            curve["x"], curve["mean"], color=colour, ls=dash, label=label(curve["name"])
         )
         axes[0, 0].fill_between(
             curve["x"], curve["low"], curve["high"], color=colour, alpha=0.18, lw=0
         )
-    axes[0, 0].set(xlabel=policies["xLabel"], ylabel=_label(metric))
+    axes[0, 0].set(xlabel=policies["xLabel"], ylabel=label(metric))
     axes[0, 0].legend()
     return figure
 
 
-def _label(name: str) -> str:
-    """A name from data for a legend, which would leave out one that begins with `_`."""
-    text = "".join(c if c.isprintable() else "?" for c in name)[:40] or "(no name)"
-    return f" {text}" if text.startswith("_") else text
-
-
-def _outline(axis: Axes, values: Any, edges: Any, colour: str, label: str, dash: str = "-") -> None:
+def _outline(axis: Axes, values: Any, edges: Any, colour: str, word: str, dash: str = "-") -> None:
     counts = np.histogram(values, bins=edges)[0] / max(len(values), 1)
     axis.stairs(counts, edges, fill=True, alpha=0.2, color=colour)
-    axis.stairs(counts, edges, color=colour, label=label, ls=dash)
+    axis.stairs(counts, edges, color=colour, label=word, ls=dash)
 
 
 _RUN_FIGURES: dict[str, Callable[[Run], Figure | None]] = {

@@ -10,10 +10,10 @@ from pubc.report.payload import borderline_order
 from pubc.report.run import Run
 from pubc.report.summary import told
 
-__all__ = ["as_document", "as_markdown"]
+__all__ = ["as_document", "as_markdown", "indented", "safe"]
 
 _LISTED = 20
-_ESCAPED = "\\`*_{}[]()<>#+-.!|~&$:@="
+_ESCAPED = "\\`*_{}[]<>#+-.!|~&$:@="
 
 
 def as_document(
@@ -81,9 +81,9 @@ def _run_parts(run: Run) -> list[str]:
     ]
     parts = [
         f"# Kept {told(document['kept'])} of {told(len(run.scores))} trajectories",
-        _safe(words.asked(document)),
-        f"**{_safe(title)}.** {_safe(sentence)}",
-        "\n".join(f"- {_safe(sentence)}" for sentence in document.get("advice") or []),
+        safe(words.asked(document)),
+        f"**{safe(title)}.** {safe(sentence)}",
+        "\n".join(f"- {safe(sentence)}" for sentence in document.get("advice") or []),
         _table(["", "", ""], [[t.label, told(t.value, t.kind), t.hint] for t in tiles]),
         "## Rounds",
         _table(["Round", "Cut at", "Kept", "Changed"], rounds),
@@ -134,10 +134,10 @@ def _borderline_parts(run: Run) -> list[str]:
 
 
 def _closing_parts(run: Run) -> list[str]:
-    said = "\n".join(f"- {_safe(sentence)}" for sentence in words.limits(run))
+    said = "\n".join(f"- {safe(sentence)}" for sentence in words.limits(run))
     parts = ["## What this cannot tell you", said, "## Next"]
-    parts += [f"{tool}:\n\n{_indented(text)}" for tool, text in words.next_commands(run)]
-    parts += ["## Where this comes from", _indented(words.command(run))]
+    parts += [f"{tool}:\n\n{indented(text)}" for tool, text in words.next_commands(run)]
+    parts += ["## Where this comes from", indented(words.command(run))]
     known = [*summary.provenance(run), *summary.settings(run)]
     rows = [[name, told(value, kind)] for _, name, value, kind in known]
     return [*parts, _table(["", ""], rows)]
@@ -146,9 +146,9 @@ def _closing_parts(run: Run) -> list[str]:
 def _comparison_parts(facts: Mapping[str, Any]) -> list[str]:
     header = ["", *facts["names"]]
     rows = [[r["words"], *(told(v, r["kind"]) for v in r["values"])] for r in facts["rows"]]
-    parts = [f"# {_safe(' against '.join(facts['names']))}", _table(header, rows)]
+    parts = [f"# {safe(' against '.join(facts['names']))}", _table(header, rows)]
     if facts["same"]:
-        some = ", ".join(_safe(name) for name in facts["disagreements"][:_LISTED])
+        some = ", ".join(safe(name) for name in facts["disagreements"][:_LISTED])
         more = ", …" if facts["disagree"] > _LISTED else ""
         parts.append(
             f"They disagree on {told(facts['disagree'])} of {told(facts['count'])} trajectories"
@@ -178,11 +178,11 @@ def _policy_parts(policies: Mapping[str, Any]) -> list[str]:
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [header, ["---"] * len(header), *rows]
-    body = [[cell if line is lines[1] else _safe(cell) for cell in line] for line in lines]
+    body = [[cell if line is lines[1] else safe(cell) for cell in line] for line in lines]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in body)
 
 
-def _safe(text: str) -> str:
+def safe(text: str) -> str:
     """Text from data as one line of Markdown that means nothing but itself."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return "".join(
@@ -195,9 +195,10 @@ def _plain(line: str, index: int) -> bool:
     if line[index] not in ".-:=+":
         return False
     before = line[index - 1 : index]
-    return before.isalnum() or (before == " " and line[index] == "=")
+    return before.isalnum() or before == ")" or (before == " " and line[index] == "=")
 
 
-def _indented(text: str) -> str:
+def indented(text: str) -> str:
+    """Text from data as a block of code."""
     clean = "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
     return "\n".join(f"    {line}" for line in clean.splitlines())

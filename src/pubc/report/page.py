@@ -24,7 +24,7 @@ from pubc.report.compare import comparison_payload
 from pubc.report.payload import run_payload, to_json
 from pubc.report.run import Run
 
-__all__ = ["render"]
+__all__ = ["asset", "content_policy", "environment", "render"]
 
 _SCRIPTS = ("base.js", "charts.js", "table.js", "run.js", "main.js")
 
@@ -43,9 +43,8 @@ def render(
         facts: Their comparison.
         policies: What policies learned and earned.
     """
-    environment = _environment()
-    style = _own(environment, "page.css")
-    script = "\n".join(_own(environment, name) for name in _SCRIPTS)
+    style = asset("page.css")
+    script = "\n".join(asset(name) for name in _SCRIPTS)
     data: dict[str, Any] = {}
     if run is not None:
         data["run"] = run_payload(run)
@@ -53,30 +52,50 @@ def render(
         data["comparison"] = comparison_payload(compared, dict(facts))
     if policies is not None:
         data["policies"] = policies
-    return environment.get_template("page.html").render(
-        policy=_policy(style, script),
-        style=Markup(style),
-        script=Markup(script),
-        data=Markup(to_json(data)),
-        version=__version__,
-        comparison=facts,
-        policies=policies,
-        title=_title(run, facts),
-        sections=_sections(run, facts, policies),
-        **(_about(run, data["run"]) if run is not None else {"run": None}),
+    return (
+        environment()
+        .get_template("page.html")
+        .render(
+            policy=content_policy(style, script),
+            style=Markup(style),
+            script=Markup(script),
+            data=Markup(to_json(data)),
+            version=__version__,
+            comparison=facts,
+            policies=policies,
+            title=_title(run, facts),
+            sections=_sections(run, facts, policies),
+            **(_about(run, data["run"]) if run is not None else {"run": None}),
+        )
     )
 
 
 @functools.cache
-def _environment() -> Environment:
-    environment = Environment(
+def environment() -> Environment:
+    """Our templates, which escape everything that they are given."""
+    made = Environment(
         loader=PackageLoader("pubc.report", "assets"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
     )
-    environment.filters |= {"told": summary.told, "exact": _exact, "ticks": _ticks}
-    return environment
+    made.filters |= {"told": summary.told, "exact": _exact, "ticks": _ticks}
+    return made
+
+
+def asset(name: str) -> str:
+    """The text of a file of ours."""
+    loader = environment().loader
+    assert loader is not None
+    return loader.get_source(environment(), name)[0].strip()
+
+
+def content_policy(style: str, script: str = "", *, images: bool = False) -> str:
+    """What the page may do: this style, this script, pictures inside it, and nothing else."""
+    rules = ["default-src 'none'", f"style-src {_hash(style)}"]
+    rules += [f"script-src {_hash(script)}"] if script else []
+    rules += ["img-src data:"] if images else []
+    return "; ".join([*rules, "base-uri 'none'", "form-action 'none'"])
 
 
 def _about(run: Run, drawn: Mapping[str, Any]) -> dict[str, Any]:
@@ -127,18 +146,6 @@ def _title(run: Run | None, facts: Mapping[str, Any] | None) -> str:
         kept, total = run.document["kept"], run.document["data"]["trajectories"]
         return f"{run.name}: kept {kept:,} of {total:,} trajectories"
     return " against ".join(facts["names"]) if facts is not None else "Policies"
-
-
-def _own(environment: Environment, name: str) -> str:
-    assert environment.loader is not None
-    return environment.loader.get_source(environment, name)[0].strip()
-
-
-def _policy(style: str, script: str) -> str:
-    return (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
-        "base-uri 'none'; form-action 'none'"
-    )
 
 
 def _hash(text: str) -> str:

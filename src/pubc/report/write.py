@@ -46,8 +46,9 @@ class Found:
                 raise UsageError(f"{path}: no such file or folder.")
             else:
                 raise DataError(
-                    f"{path}: expected the folder of a filter run, a policy folder or a .jsonl "
-                    "file of records, found none of these.",
+                    f"{path}: expected the folder of a filter run, a policy folder, a .jsonl file "
+                    "of records or a folder of `pubc reproduce` with heads beside its records, "
+                    "found none of these.",
                     code="wrong_kind",
                 )
 

@@ -1,0 +1,92 @@
+"""Where we fall short of the paper or of another column, or differ, found by rule.
+
+A difference counts where it is larger than the spread over random seeds and than what the
+printed digits can hide. Nothing is compared where the head names no direction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pubc.report.tables.groups import Row
+from pubc.report.tables.place import Place, resolution, shown
+from pubc.report.tables.sheet import Sheet
+
+__all__ = ["Shortfall", "shortfalls"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """One place that needs an explanation."""
+
+    row: str
+    """Its row."""
+    column: str
+    """Its column."""
+    kind: str
+    """`short` for a figure of ours, `differs` for a baseline's, `failed` without a figure."""
+    words: str
+    """What is the matter."""
+
+
+def shortfalls(sheet: Sheet) -> list[Shortfall]:
+    """Every place that falls short or differs, in the order of the table."""
+    return [
+        Shortfall(row.name, column, kind, words)
+        for row in sheet.rows
+        for column in sheet.columns
+        for kind, words in _found(sheet, row, column)
+    ]
+
+
+def _found(sheet: Sheet, row: Row, column: str) -> Iterator[tuple[str, str]]:
+    place, unit = row.places[column], sheet.head.unit
+    if place.failed:
+        yield "failed", place.words(unit) if place.mean is None else "failed in part"
+    if place.mean is None or sheet.head.direction == "neither":
+        return
+    figure, total = place.words(unit), column in {group.name for group in sheet.head.totals}
+    if isinstance(place.paper, float):
+        behind = _behind(sheet, place, Place({0: place.paper}))
+        paper = shown(place.paper, unit)
+        if _ours(sheet, row, column):
+            if behind > 0:
+                yield "short", f"{figure} is {_worse(sheet)} the paper's {paper}"
+        elif behind and not (row.summary or total):
+            yield "differs", f"{figure} (paper {paper})"
+    for words in _against_others(sheet, row, column):
+        yield "short", words
+
+
+def _against_others(sheet: Sheet, row: Row, column: str) -> Iterator[str]:
+    place, head = row.places[column], sheet.head
+    rivals: dict[str, Place] = {}
+    if column in head.ours:
+        out = {column, *head.not_ranked, *(group.name for group in head.totals)}
+        rivals = {name: other for name, other in row.places.items() if name not in out}
+    for first, second in head.pairs:
+        if row.name == first:
+            rivals |= {r.name: r.places[column] for r in sheet.rows if r.name == second}
+    ahead = [n for n, other in rivals.items() if _behind(sheet, place, other) > 0]
+    if ahead:
+        figures = ", ".join(f"{name} ({rivals[name].words(head.unit)})" for name in ahead)
+        yield f"{place.words(head.unit)} is {_worse(sheet)} {figures}"
+
+
+def _ours(sheet: Sheet, row: Row, column: str) -> bool:
+    return column in sheet.head.ours or row.name in {first for first, _ in sheet.head.pairs}
+
+
+def _behind(sheet: Sheet, place: Place, other: Place) -> int:
+    """1 where the other is better by more than the spread, -1 where it is worse, else 0."""
+    if place.mean is None or other.mean is None:
+        return 0
+    apart = other.mean - place.mean
+    if abs(apart) <= max(place.spread, other.spread, resolution(sheet.head.unit)):
+        return 0
+    return 1 if (apart > 0) == (sheet.head.direction == "higher") else -1
+
+
+def _worse(sheet: Sheet) -> str:
+    return "below" if sheet.head.direction == "higher" else "above"

@@ -1,0 +1,249 @@
+"""Records become means and spreads, averages and totals, with the paper's figures beside them."""
+
+import random
+
+import pytest
+
+from pubc.errors import DataError
+from pubc.report.tables import lines, sheet
+from tests.report.tables.build import accuracy_records, failed, head, record, trace
+
+
+def words(made, row, column):
+    place = next(r for r in made.rows if r.name == row).places[column]
+    return place.words(made.head.unit), place.paper_words(made.head.unit)
+
+
+def place_of(made, row, column):
+    return next(r for r in made.rows if r.name == row).places[column]
+
+
+def test_a_place_is_mean_and_sample_deviation_over_random_seeds():
+    records = [record("Ant E+E", "auto", v, s, paper=0.99) for s, v in enumerate((0.9, 0.92, 0.97))]
+    assert words(sheet(head(), records, "x"), "Ant E+E", "auto") == ("93.0 ± 3.6", "99.0")
+
+
+def test_one_random_seed_has_no_spread_and_units_have_their_digits():
+    for unit, figure, told in (
+        ("percent", 0.9996, "100.0"),
+        ("score", 0.875, "0.88"),
+        ("count", 1234.0, "1,234"),
+        ("return", -0.2, "0"),
+    ):
+        made = sheet(head(unit=unit), [record("Ant E+E", "auto", figure)], "x")
+        assert words(made, "Ant E+E", "auto") == (told, "")
+
+
+def test_the_order_of_the_file_changes_nothing():
+    records = accuracy_records()
+    first = sheet(head(), records, "x")
+    random.Random(3).shuffle(records)
+    assert sheet(head(), records, "x") == first
+
+
+def test_the_last_line_of_a_key_counts():
+    records = [failed("Ant E+E", "auto"), record("Ant E+E", "auto", 0.5)]
+    assert words(sheet(head(), records, "x"), "Ant E+E", "auto") == ("50.0", "")
+
+
+def test_one_cell_may_stand_at_two_places():
+    # The same computation answers for two columns; its key is the same.
+    first = record("Ant E+E", "auto", 0.5)
+    second = type(first)(first.cell, {**first.values, "column": "1 %"})
+    made = sheet(head(columns=["auto", "1 %"]), [first, second], "x")
+    assert words(made, "Ant E+E", "auto") == words(made, "Ant E+E", "1 %") == ("50.0", "")
+
+
+def test_a_failed_cell_is_told_and_so_is_one_of_several_seeds():
+    records = [
+        failed("Ant E+E", "upu", 0),
+        record("Ant E+E", "auto", 0.9, 0),
+        failed("Ant E+E", "auto", 1),
+        failed("Ant E+W", "auto", 0, kind="data_not_given", message="Give --data."),
+    ]
+    made = sheet(head(), records, "x")
+    assert words(made, "Ant E+E", "upu")[0] == "failed"
+    assert words(made, "Ant E+E", "auto")[0] == "90.0"
+    assert words(made, "Ant E+W", "auto")[0] == "no data"
+    text = "\n".join(lines(made))
+    assert "worker_died: It died." in text
+    assert "1 of 2 failed: worker_died: It died." in text
+    assert "Give --data." in text
+    assert made.failed == 3
+
+
+def test_a_row_without_any_record_says_so():
+    made = sheet(head(), [record("Ant E+E", "auto", 0.9)], "x")
+    assert made.rows[1].remark == "not computed"
+    assert "not computed" in "\n".join(lines(made))
+
+
+def test_a_filter_that_did_not_converge_gets_a_footnote():
+    records = [
+        record("Ant E+E", "auto", 0.9, s, status=w)
+        for s, w in enumerate(("converged", "max_rounds"))
+    ]
+    assert place_of(sheet(head(), records, "x"), "Ant E+E", "auto").remarks == (
+        "1 of 2 ended max_rounds",
+    )
+
+
+def grouped(how="mean", paper=None, rows=("Ant E+E", "Ant E+W")):
+    group = {"name": "All", "of": list(rows), "how": how, "paper": paper or {}}
+    return head(extra={"ours": ["auto"], "summaries": [group]})
+
+
+def test_an_average_is_taken_for_each_random_seed_first():
+    records = [
+        record(row, "auto", figure, seed, paper=0.5)
+        for row, figures in (("Ant E+E", (0.1, 0.3)), ("Ant E+W", (0.5, 0.3)))
+        for seed, figure in enumerate(figures)
+    ]
+    # Both seeds average to 0.3: the average has no spread though its rows have.
+    made = sheet(grouped(), records, "x")
+    assert [row.name for row in made.rows] == ["Ant E+E", "Ant E+W", "All"]
+    assert words(made, "All", "auto") == ("30.0 ± 0.0", "50.0")
+
+
+def test_a_sum_has_the_papers_own_figure_where_it_is_complete():
+    records = [record(row, "auto", 0.25, paper=0.5) for row in ("Ant E+E", "Ant E+W")]
+    made = sheet(grouped("sum", {"auto": 0.9}), records, "x")
+    assert words(made, "All", "auto") == ("50.0", "90.0")
+
+
+def test_an_average_over_fewer_rows_is_held_against_the_same_rows_of_the_paper():
+    records = [record("Ant E+E", "auto", 0.4, paper=0.5), failed("Ant E+W", "auto", paper=0.9)]
+    made = sheet(grouped(paper={"auto": 0.7}), records, "x")
+    assert words(made, "All", "auto") == ("40.0", "50.0")
+    assert "Ant E+E alone" in made.rows[-1].remark
+
+
+def test_a_column_that_lacks_a_row_has_no_average():
+    records = [record(row, "upu", 0.4) for row in ("Ant E+E", "Ant E+W")]
+    records += [record("Ant E+E", "auto", 0.9), failed("Ant E+W", "auto")]
+    made = sheet(grouped(), records, "x")
+    assert words(made, "All", "upu")[0] == "40.0"
+    assert words(made, "All", "auto")[0] == "\N{EN DASH}"
+    assert "Ant E+W missing" in place_of(made, "All", "auto").remarks[0]
+
+
+def test_averages_of_averages_stand_last():
+    groups = [
+        {"name": "first", "of": ["Ant E+E"], "how": "mean"},
+        {"name": "second", "of": ["Ant E+W"], "how": "mean"},
+        {"name": "overall", "of": ["first", "second"], "how": "mean"},
+    ]
+    records = [record(row, "auto", 0.4, paper=0.5) for row in ("Ant E+E", "Ant E+W")]
+    made = sheet(head(extra={"summaries": groups}), records, "x")
+    names = [row.name for row in made.rows]
+    assert names == ["Ant E+E", "first", "Ant E+W", "second", "overall"]
+    assert words(made, "overall", "auto") == ("40.0", "50.0")
+
+
+def test_totals_are_columns():
+    total = {"name": "Total", "of": ["upu", "auto"], "how": "sum", "paper": {"Ant E+E": 0.9}}
+    records = [record("Ant E+E", column, 0.25, paper=0.3) for column in ("upu", "auto")]
+    records += [record("Ant E+W", "upu", 0.25)]
+    made = sheet(head(extra={"totals": [total]}), records, "x")
+    assert made.columns == ("upu", "auto", "Total")
+    assert words(made, "Ant E+E", "Total") == ("50.0", "90.0")
+    assert words(made, "Ant E+W", "Total")[0] == "\N{EN DASH}"
+
+
+@pytest.mark.parametrize(("direction", "best"), [("higher", "auto"), ("lower", "upu")])
+def test_the_best_of_a_row_is_marked(direction, best):
+    made = sheet(head(direction=direction), accuracy_records(), "x")
+    marked = {c for c in made.columns if place_of(made, "Ant E+E", c).best}
+    assert marked == {best}
+
+
+def test_what_does_not_compete_is_not_marked_and_equal_figures_are_not():
+    extra = {"ours": ["auto"], "not_ranked": ["upu"]}
+    records = [record("Ant E+E", "upu", 0.9), record("Ant E+E", "auto", 0.8)]
+    made = sheet(head(extra=extra), records, "x")
+    assert not any(p.best for row in made.rows for p in row.places.values())
+    records = [record("Ant E+E", "upu", 0.90004), record("Ant E+E", "auto", 0.9)]
+    assert not place_of(sheet(head(), records, "x"), "Ant E+E", "upu").best
+
+
+def test_in_pairs_the_better_row_is_marked_column_by_column():
+    extra = {"pairs": [["Ant E+E", "Ant E+W"]]}
+    records = [record("Ant E+E", "upu", 0.9), record("Ant E+W", "upu", 0.8)]
+    records += [record("Ant E+E", "auto", 0.7), record("Ant E+W", "auto", 0.8)]
+    made = sheet(head(extra=extra), records, "x")
+    marked = [(r.name, c) for r in made.rows for c, p in r.places.items() if p.best]
+    assert marked == [("Ant E+E", "upu"), ("Ant E+W", "auto")]
+
+
+def test_rows_that_the_head_does_not_list_come_last_with_numbers_in_order():
+    records = [record(f"run {n}", "auto", 0.5) for n in (10, 9, 1)]
+    made = sheet(head(), records, "x")
+    assert [row.name for row in made.rows][2:] == ["run 1", "run 9", "run 10"]
+
+
+def test_rounds_become_rows_with_the_papers_counts():
+    extra = {"by_round": {"paper": {"push, paper": [[1, 2, 3, 4]]}}}
+    document = head(rows=["push"], columns=["paper", "auto"], unit="count", extra=extra)
+    records = [
+        record("push", "auto", 0.9, trace=trace(1)),
+        record("push", "paper", 0.9, trace=trace(11)),
+    ]
+    made = sheet(document, records, "x")
+    names = [row.name for row in made.rows]
+    assert names == [*(f"push, paper, round {n}" for n in range(1, 12)), "push, auto, round 1"]
+    assert made.columns == ("TP", "FP", "FN", "TN")
+    assert words(made, "push, paper, round 1", "TN") == ("91", "4")
+    assert words(made, "push, paper, round 2", "FP") == ("8", "")
+
+
+def test_the_terminal_gets_two_lines_a_row_where_it_is_narrow():
+    made = sheet(head(), accuracy_records(), "x")
+    wide, narrow = lines(made, 200), lines(made, 40)
+    assert "(paper 98.1)" in wide[1]
+    assert "(paper" not in narrow[1]
+    assert narrow[2].split() == ["paper", "98.1", "99.0"]
+    assert max(map(len, narrow)) <= 40
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"unit": "furlongs"}, "unit"),
+        ({"direction": "up"}, "direction"),
+        ({"rows": ["a", "a"]}, "rows"),
+        ({"title": 3}, "title"),
+        ({"machine": []}, "machine"),
+        ({"wall_seconds": float("inf")}, "wall_seconds"),
+        ({"table": "../../etc"}, "table"),
+        ({"code": "abc"}, "code"),
+        ({"extra": {"summaries": [{"name": "x"}]}}, "summaries"),
+        ({"extra": {"figure": {"kind": "pie"}}}, "figure"),
+        ({"extra": {"pairs": [["a"]]}}, "pairs"),
+        ({"caption": None}, "caption"),
+    ],
+)
+def test_a_strange_head_is_refused_by_the_name_of_its_entry(changes, field):
+    with pytest.raises(DataError, match=f"`{field}`") as caught:
+        sheet(head(**changes), [], "head.json")
+    assert caught.value.field == field
+    assert caught.value.code == "bad_head"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"accuracy": "high"},
+        {"accuracy": float("nan")},
+        {"accuracy": 93.0},
+        {"accuracy": None},
+        {"row": None},
+        {"measure": "beauty"},
+        {"paper": 99.0},
+        {"failed": {"kind": "x"}},
+    ],
+)
+def test_a_strange_record_is_refused_by_its_key(more):
+    one = record("Ant E+E", "auto", 0.9)
+    strange = type(one)(one.cell, {**one.values, **more})
+    with pytest.raises(DataError, match=one.key):
+        sheet(head(), [strange], "head.json")
