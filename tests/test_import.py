@@ -7,7 +7,7 @@ import pytest
 
 HEAVY = [
     "torch", "h5py", "minari", "pyarrow", "zarr", "lmdb", "tfrecord", "gymnasium", "mujoco",
-    "d3rlpy", "stable_baselines3", "onnx", "matplotlib", "jinja2", "rich", "tyro",
+    "d3rlpy", "stable_baselines3", "onnx", "ray", "matplotlib", "jinja2", "rich", "tyro",
 ]  # fmt: skip
 
 

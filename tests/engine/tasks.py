@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def sometimes_fail(item):
 
 
 def not_plain(item):
-    return lambda: item
+    return threading.Lock()
 
 
 def threads(item):

@@ -4,9 +4,13 @@ import functools
 import importlib.util
 import os
 import signal
+import stat
+import subprocess
+import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from pubc.engine import ENGINES, RETRIES, Failure, Outcome, open_engine
@@ -18,13 +22,14 @@ def without_ray(name: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(missing, reason="ray is not installed")
 
 
-@pytest.fixture(
-    scope="module", params=[pytest.param(n, marks=without_ray(n)) for n in ENGINES if n != "ray"]
-)
+@pytest.fixture(scope="module", params=[pytest.param(n, marks=without_ray(n)) for n in ENGINES])
 def engine(request):
     with open_engine(request.param, workers=2) as opened:
         opened.name = request.param
         yield opened
+        started = psutil.Process().children(recursive=True)
+    _, left = psutil.wait_procs(started, timeout=15)
+    assert not [process for process in left if process.status() != psutil.STATUS_ZOMBIE]
 
 
 @pytest.fixture
@@ -75,20 +80,15 @@ def test_outcomes_come_in_the_order_of_completion(workers):
     assert [o.value for o in workers.map(tasks.nap, [1.5, 0.0])] == [0.0, 1.5]
 
 
-def test_an_item_whose_worker_was_killed_is_tried_again(workers, tmp_path: Path):
-    items = [(str(tmp_path / "a"), 1), (str(tmp_path / "b"), RETRIES), (str(tmp_path / "c"), 0)]
+def test_an_item_whose_worker_was_killed_is_tried_again_and_at_last_given_up(workers, tmp_path):
+    deaths = {"never": 0, "once": 1, "just": RETRIES, "always": 99}
+    items = [(str(tmp_path / name), times) for name, times in deaths.items()]
     found = sorted(workers.map(tasks.dies, items), key=lambda o: o.index)
-    assert [o.value for o in found] == ["alive"] * 3
-    assert [(tmp_path / n).stat().st_size for n in "abc"] == [2, 1 + RETRIES, 1]
-
-
-def test_an_item_that_always_kills_its_worker_is_given_up(workers, tmp_path: Path):
-    items = [(str(tmp_path / "bad"), 99), (str(tmp_path / "good"), 0)]
-    found = {o.index: o for o in workers.map(tasks.dies, items)}
-    assert found[1].value == "alive"
-    assert found[0].error is not None
-    assert found[0].error.kind == "worker_died"
-    assert (tmp_path / "bad").stat().st_size == 1 + RETRIES
+    assert [o.value for o in found[:3]] == ["alive"] * 3
+    assert found[3].error is not None
+    assert found[3].error.kind == "worker_died"
+    calls = [(tmp_path / name).stat().st_size for name in deaths]
+    assert calls == [1, 2, 1 + RETRIES, 1 + RETRIES]
 
 
 def test_a_value_that_cannot_travel_is_the_failure_of_its_item(workers):
@@ -104,6 +104,41 @@ def test_a_caller_that_goes_away_stops_what_is_under_way(workers, tmp_path: Path
     assert time.monotonic() - began < 45
     _gone(pid)
     assert [o.value for o in workers.map(tasks.double, [4])] == [8]
+
+
+def test_only_this_user_of_this_machine_can_reach_what_was_started(workers):
+    family = [psutil.Process(), *psutil.Process().children(recursive=True)]
+    sockets = [c for process in family for c in process.net_connections("inet")]
+    listening = {c.laddr.ip.removeprefix("::ffff:") for c in sockets if c.status == "LISTEN"}
+    assert listening == ({"127.0.0.1"} if workers.name == "ray" else set())
+    if workers.name == "ray":
+        assert _answer_to_a_stranger().count("InvalidAuthToken")
+        token = Path(os.environ["RAY_AUTH_TOKEN_PATH"])
+        assert stat.S_IMODE(token.stat().st_mode) == 0o600
+        assert stat.S_IMODE(token.parent.stat().st_mode) == 0o700
+
+
+def test_ctrl_c_and_polite_kills_stay_the_programs_own(workers):
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    assert signal.getsignal(signal.SIGINT) == signal.default_int_handler
+
+
+def _answer_to_a_stranger() -> str:
+    """What Ray says to a process that found its address but not its token."""
+    import ray
+
+    address = ray.get_runtime_context().gcs_address
+    impatient = {"RAY_AUTH_TOKEN": "guessed", "RAY_NUM_REDIS_GET_RETRIES": "1"}
+    script = f"import ray; ray.init({address!r})"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env=os.environ | impatient,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode != 0
+    return done.stderr
 
 
 def _during(outcomes, path: Path) -> int:

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from pubc.errors import MissingExtraError, UnknownNameError, UsageError
+from pubc.errors import UnknownNameError, UsageError
 
 __all__ = ["ENGINES", "RETRIES", "Engine", "Failure", "Outcome", "open_engine"]
 
@@ -104,7 +104,9 @@ def open_engine(
         from pubc.engine.processes import Processes
 
         return Processes(workers or cores())
-    raise MissingExtraError("The engine ray", "ray")
+    from pubc.engine.ray import open_ray
+
+    return open_ray(workers, address)
 
 
 def cores() -> int:

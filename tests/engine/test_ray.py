@@ -1,0 +1,49 @@
+"""How Ray refuses: without the library, and where no cluster is."""
+
+import builtins
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pubc.engine import open_engine
+from pubc.errors import MissingExtraError
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_without_ray_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
+    real = builtins.__import__
+
+    def without(name, *rest, **more):
+        if name == "ray":
+            raise ImportError(name)
+        return real(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+    with pytest.raises(MissingExtraError, match=r"pip install 'pubc\[ray\]'"), open_engine("ray"):
+        pass
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "auto"])
+def test_a_cluster_that_is_not_there_is_one_sentence(address: str, tmp_path: Path):
+    pytest.importorskip("ray")
+    # In a process of its own: this one may be connected to a cluster of another test.
+    script = (
+        "from pubc.engine import open_engine\nfrom pubc.errors import EnvironmentFailure\n"
+        f"try:\n    open_engine('ray', address={address!r}).__enter__()\n"
+        "except EnvironmentFailure as error:\n    print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=os.environ | {"RAY_TMPDIR": str(tmp_path)},
+    )
+    said = done.stdout.splitlines()
+    assert len(said) == 1, done.stderr
+    assert said[0].startswith(f"Could not join the Ray cluster at '{address}': ")
