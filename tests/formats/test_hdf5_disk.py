@@ -12,7 +12,7 @@ import pytest
 
 from pubc import formats
 from pubc.errors import EnvironmentFailure
-from pubc.formats import ReadOptions
+from pubc.formats import ReadOptions, Selection
 from pubc.formats.robomimic import write_mask
 from pubc.trajectory import Columns, TrajectorySet
 from tests.formats.roundtrip import assert_same
@@ -130,7 +130,7 @@ def test_adding_a_mask_on_a_full_disk_leaves_no_copy(
     formats.save(source, make_set(), format="robomimic")
     monkeypatch.setattr(os, "pwrite", Failing(0, OSError(errno.ENOSPC, "full")))
     with pytest.raises(EnvironmentFailure, match="the disk is full"):
-        write_mask(source, tmp_path / "b.hdf5", np.array([1]), FRESH)
+        write_mask(Selection(source, np.array([1]), FRESH), tmp_path / "b.hdf5")
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.hdf5"]
 
 

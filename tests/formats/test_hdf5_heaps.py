@@ -7,11 +7,14 @@ import h5py
 import numpy as np
 import pytest
 
+from pubc import formats
 from pubc.errors import DataError
 from pubc.formats.findings import Findings
 from pubc.formats.hdf5 import Checked, open_checked
 from pubc.formats.hdf5_heaps import broken_heap
+from tests.reliability import samples
 
+FRESH = formats.ReadOptions(cache=False)
 TEXT = h5py.string_dtype()
 WORDS = ["", "a", "schräg", "x" * 15, "y" * 16, "z" * 9000]
 
@@ -133,3 +136,40 @@ def test_bytes_that_only_look_like_a_heap_do_no_harm(tmp_path):
     path = written(tmp_path / "x.h5", fill)
     with open_checked(path, Findings(path)) as file:
         assert file.words("words") == WORDS
+
+
+def never_read_d4rl(folder: Path) -> tuple[Path, str]:
+    path = samples.d4rl(folder)
+    with h5py.File(path, "r+") as file:
+        file["observations"].attrs.create("unit", "m", dtype=TEXT)
+    return path, "new.hdf5"
+
+
+def never_read_robomimic(folder: Path) -> tuple[Path, str]:
+    path = samples.robomimic(folder)
+    with h5py.File(path, "r+") as file:
+        file["data"].attrs["env_args"] = np.bytes_("{}")
+        file["data/demo_1"].attrs.create("model_file", "<mujoco/>", dtype=TEXT)
+    return path, "new.hdf5"
+
+
+def never_read_minari(folder: Path) -> tuple[Path, str]:
+    path = samples.SAMPLES["minari"](folder)
+    (path / "manifest.json").unlink(missing_ok=True)
+    with h5py.File(path / "data/main_data.hdf5", "r+") as file:
+        file["episode_1"].attrs.create("weather", "fine", dtype=TEXT)
+    return path, "new"
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("make", [never_read_d4rl, never_read_robomimic, never_read_minari])
+def test_a_damaged_text_that_is_only_copied_is_told_too(tmp_path, make):
+    path, name = make(tmp_path)
+    whole = formats.read(path, FRESH)
+    file = path if path.is_file() else path / "data/main_data.hdf5"
+    data = bytearray(file.read_bytes())
+    free_of_size(0)(data, objects(bytes(data))[0])
+    file.write_bytes(data)
+    with pytest.raises(DataError, match="damaged at byte"):
+        formats.save_subset(path, tmp_path / name, whole, np.array([0, 1]), FRESH)
+    assert not (tmp_path / name).exists()

@@ -14,6 +14,7 @@ from pubc.cli.main import main
 from pubc.errors import MissingExtraError, UsageError
 from pubc.formats import lerobot, lerobot_write
 from pubc.formats.findings import Findings
+from pubc.formats.selection import Selection
 from pubc.trajectory import Columns, TrajectorySet
 from tests.formats.lerobot_sets import write_v3, write_v21
 from tests.formats.roundtrip import CASES, assert_aligned, assert_same, trajectory_sets
@@ -218,7 +219,7 @@ def test_a_version_that_is_not_written_is_a_matter_of_usage(tmp_path, capsys, wo
 
 def test_a_subset_of_what_pubc_wrote_keeps_all_notes(written, tmp_path):
     kept = np.array([2, 0])
-    lerobot.subset(written, tmp_path / "part", kept, OPTIONS, overwrite=False)
+    lerobot.subset(Selection(written, kept, OPTIONS), tmp_path / "part", overwrite=False)
     assert_same(small()[kept], formats.read(tmp_path / "part", OPTIONS))
     versions = [
         json.loads((root / "meta/info.json").read_text())["codebase_version"]
@@ -245,7 +246,9 @@ def foreign(request, tmp_path: Path) -> Path:
 
 
 def test_a_subset_copies_every_column_and_renumbers(foreign, tmp_path):
-    lerobot.subset(foreign, tmp_path / "part", np.array([2, 0]), OPTIONS, overwrite=False)
+    lerobot.subset(
+        Selection(foreign, np.array([2, 0]), OPTIONS), tmp_path / "part", overwrite=False
+    )
     read = formats.read(tmp_path / "part", OPTIONS)
     assert read.lengths.tolist() == [5, 4]
     assert read.columns.observations[:, 0].tolist() == [*range(10, 15), *range(4)]
@@ -261,7 +264,7 @@ def test_a_subset_copies_every_column_and_renumbers(foreign, tmp_path):
 
 def test_a_subset_keeps_facts_of_episodes_and_new_statistics(tmp_path):
     root = write_v3(tmp_path / "set", [(0, 0, [0, 1, 2])], [4, 6, 5])
-    lerobot.subset(root, tmp_path / "part", np.array([1]), OPTIONS, overwrite=False)
+    lerobot.subset(Selection(root, np.array([1]), OPTIONS), tmp_path / "part", overwrite=False)
     table = pq.read_table(tmp_path / "part/meta/episodes/chunk-000/file-000.parquet")
     (row,) = table.to_pylist()
     assert (row["operator"], row["tasks"], row["length"]) == ("o1", ["lift"], 6)
@@ -275,7 +278,7 @@ def test_a_subset_keeps_facts_of_episodes_and_new_statistics(tmp_path):
 def test_a_subset_reads_what_was_read_with_trust(tmp_path):
     root = write_v3(tmp_path / "set", [(0, 0, [0, 1, 2])], [4, 6, 5], total_frames=99)
     trust = formats.ReadOptions(cache=False, trust="data")
-    lerobot.subset(root, tmp_path / "part", np.array([0, 2]), trust, overwrite=False)
+    lerobot.subset(Selection(root, np.array([0, 2]), trust), tmp_path / "part", overwrite=False)
     assert formats.read(tmp_path / "part", OPTIONS).lengths.tolist() == [4, 5]
 
 
@@ -290,7 +293,7 @@ def with_video(root: Path, template: str) -> Path:
 def test_a_video_set_gets_a_keep_list_and_the_commands_that_use_it(tmp_path):
     root = write_v3(tmp_path / "my set", [(0, 0, [0, 1, 2, 3])], [4, 6, 5, 3])
     with_video(root, "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4")
-    lerobot.subset(root, tmp_path / "part", np.array([0, 2]), OPTIONS, overwrite=False)
+    lerobot.subset(Selection(root, np.array([0, 2]), OPTIONS), tmp_path / "part", overwrite=False)
     keep = json.loads((tmp_path / "part/keep.json").read_text())
     assert keep["episodes"] == [0, 2]
     train, edit = keep["commands"]
@@ -312,7 +315,7 @@ def test_old_videos_are_copied_one_by_one(tmp_path):
         path = root / f"videos/chunk-{number // 3:03d}/observation.images.top"
         path.mkdir(parents=True, exist_ok=True)
         (path / f"episode_{number:06d}.mp4").write_bytes(b"film %d" % number)
-    lerobot.subset(root, tmp_path / "part", np.array([1, 3]), OPTIONS, overwrite=False)
+    lerobot.subset(Selection(root, np.array([1, 3]), OPTIONS), tmp_path / "part", overwrite=False)
     films = sorted((tmp_path / "part").glob("videos/*/*/*.mp4"))
     assert [f.name for f in films] == ["episode_000000.mp4", "episode_000001.mp4"]
     assert [f.read_bytes() for f in films] == [b"film 1", b"film 3"]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from pubc import formats
 from pubc.errors import DataError
-from pubc.formats import ReadOptions
+from pubc.formats import ReadOptions, Selection
 from pubc.formats.robomimic import write_mask
 from pubc.trajectory import TrajectorySet
 from tests.formats.roundtrip import CASES, assert_same, assert_same_bits, trajectory_sets
@@ -227,7 +227,7 @@ def test_a_subset_of_a_written_file_keeps_what_pubc_wrote(tmp_path: Path):
 def test_a_mask_is_added_to_a_copy_and_the_source_stays(tmp_path: Path):
     path = make(tmp_path / "a.hdf5", QUALITY)
     bytes_before = path.read_bytes()
-    write_mask(path, tmp_path / "b.hdf5", np.array([4, 1]), FRESH)
+    write_mask(Selection(path, np.array([4, 1]), FRESH), tmp_path / "b.hdf5")
     assert path.read_bytes() == bytes_before
     check_layout(tmp_path / "b.hdf5")
     with h5py.File(tmp_path / "b.hdf5", "r") as file:

@@ -297,7 +297,8 @@ def write_masked(folder: Path, source: Path, mask: Mask, reading: formats.ReadOp
     """Write a copy of a robomimic file with a mask that names what was kept."""
     from pubc.formats.robomimic import write_mask
 
-    write_mask(source, folder / MASKED, np.flatnonzero(mask), reading, overwrite=True)
+    selection = formats.Selection(source, np.flatnonzero(mask), reading)
+    write_mask(selection, folder / MASKED, overwrite=True)
 
 
 def most_unsure(result: Result, most: int = 24) -> NDArray[np.int64]:

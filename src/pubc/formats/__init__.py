@@ -7,10 +7,10 @@ A format is a module of this package with these names, loaded when it is first n
     read(path, options, findings) -> TrajectorySet
     write(path, trajectories, *, overwrite) -> None                      (optional)
     VERSIONS    what `write` also takes as `version`, its default first  (optional)
-    subset(source, target, kept, options, *, overwrite) -> None          (optional)
+    subset(selection, target, *, overwrite) -> None                      (optional)
 
-`subset` copies the trajectories at positions `kept` from a source file of the same format
-with everything the file holds about them, also what a `TrajectorySet` does not carry.
+`subset` copies selected trajectories from a source of the same format with everything it
+holds about them, also what a `TrajectorySet` does not carry.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from pubc.errors import (
 from pubc.formats.detect import detect, format_for_new, refuse_links_out
 from pubc.formats.findings import Findings
 from pubc.formats.options import FROM_COMMAND_LINE, ReadOptions
+from pubc.formats.selection import Selection
 from pubc.trajectory import TrajectorySet
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "FROM_COMMAND_LINE",
     "Format",
     "ReadOptions",
+    "Selection",
     "load",
     "parse",
     "read",
@@ -80,15 +82,8 @@ class Format(Protocol):
         ...
 
     @staticmethod
-    def subset(
-        source: Path,
-        target: Path,
-        kept: NDArray[np.int64],
-        options: ReadOptions,
-        *,
-        overwrite: bool,
-    ) -> None:
-        """Copy the trajectories at positions `kept`, with all the source says of them."""
+    def subset(selection: Selection, target: Path, *, overwrite: bool) -> None:
+        """Copy the selected trajectories, with all the source says of them."""
         ...
 
 
@@ -214,6 +209,7 @@ def save_subset(
     name = options.format or detect(source)
     module = get(name)
     if hasattr(module, "subset"):
-        module.subset(source, target, kept, replace(options, format=name), overwrite=overwrite)
+        selection = Selection(source, kept, replace(options, format=name))
+        module.subset(selection, target, overwrite=overwrite)
     else:
         save(target, trajectories[kept], format=name, overwrite=overwrite)

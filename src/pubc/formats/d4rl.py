@@ -27,6 +27,7 @@ from pubc.formats.hdf5_write import (
 )
 from pubc.formats.options import ReadOptions
 from pubc.formats.parts import is_image
+from pubc.formats.selection import Selection
 from pubc.trajectory import Array, TrajectorySet
 
 __all__ = ["EXTRA", "SLOW", "read", "subset", "write"]
@@ -96,21 +97,17 @@ def write(path: Path, trajectories: TrajectorySet, *, overwrite: bool) -> None:
         write_side(file, trajectories, absent=absent, names=names)
 
 
-def subset(
-    source: Path,
-    target: Path,
-    kept: NDArray[np.int64],
-    options: ReadOptions,
-    *,
-    overwrite: bool,
-) -> None:
+def subset(selection: Selection, target: Path, *, overwrite: bool) -> None:
     """Copy the rows of the kept trajectories from every key that has one row per step."""
-    findings = Findings(source)
-    chosen = read(source, options, findings)[kept]
+    chosen = selection.read(read)
     rows = chosen.rows()
-    with open_checked(source, findings) as file, new_file(target, overwrite=overwrite) as new:
-        key = options.observation_keys[0] if options.observation_keys else "observations"
-        total = file.need(key).rows
+    findings = Findings(selection.source)
+    with (
+        open_checked(selection.source, findings) as file,
+        new_file(target, overwrite=overwrite) as new,
+    ):
+        file.check_heaps()
+        total = file.need((*selection.options.observation_keys, "observations")[0]).rows
         for name, value in file.file.attrs.items():
             new.attrs[name] = value
         for name, node in file.datasets.items():

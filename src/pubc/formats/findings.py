@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TypedDict, Unpack
 
 from pubc.errors import DataError
 from pubc.trajectory import Problem
 
-__all__ = ["Findings", "plural", "verb"]
+__all__ = ["Findings", "Where", "plural", "verb"]
 
 
 def plural(count: int, word: str) -> str:
@@ -21,6 +21,17 @@ def plural(count: int, word: str) -> str:
 def verb(count: int, one: str = "is", many: str = "are") -> str:
     """The verb that goes with a count."""
     return one if count == 1 else many
+
+
+class Where(TypedDict, total=False):
+    """The place of a problem, as `Problem` has it."""
+
+    field: str | None
+    """Name of the array or entry."""
+    count: int
+    """How often it occurs; once if omitted."""
+    first: int | None
+    """Where it occurs first."""
 
 
 class Findings:
@@ -44,57 +55,25 @@ class Findings:
         where = f"{self.path}: {field}: " if field else f"{self.path}: "
         raise DataError(where + message, code=code, field=field, index=index, count=count)
 
-    def repair(
-        self,
-        code: str,
-        message: str,
-        *,
-        field: str | None = None,
-        count: int = 1,
-        first: int | None = None,
-    ) -> None:
+    def repair(self, code: str, message: str, **where: Unpack[Where]) -> None:
         """Record a documented fix that was made."""
-        self._record("repaired", code, message, field, count, first)
+        self._record(Problem(code, "repaired", message, **where))
 
-    def warn(
-        self,
-        code: str,
-        message: str,
-        *,
-        field: str | None = None,
-        count: int = 1,
-        first: int | None = None,
-    ) -> None:
+    def warn(self, code: str, message: str, **where: Unpack[Where]) -> None:
         """Record something odd that was accepted as it is."""
-        self._record("warned", code, message, field, count, first)
+        self._record(Problem(code, "warned", message, **where))
 
-    def notice(
-        self,
-        code: str,
-        message: str,
-        *,
-        field: str | None = None,
-        count: int = 1,
-        first: int | None = None,
-    ) -> None:
+    def notice(self, code: str, message: str, **where: Unpack[Where]) -> None:
         """Record what was accepted or chosen for the user; never refused."""
-        self.problems.append(Problem(code, "noticed", message, field, count, first))
+        self.problems.append(Problem(code, "noticed", message, **where))
 
-    def _record(
-        self,
-        outcome: str,
-        code: str,
-        message: str,
-        field: str | None,
-        count: int,
-        first: int | None,
-    ) -> None:
+    def _record(self, problem: Problem) -> None:
         if self.strict:
             self.refuse(
-                code,
-                f"{message} (refused: --strict)",
-                field=field,
-                index=first,
-                count=count,
+                problem.code,
+                f"{problem.message} (refused: --strict)",
+                field=problem.field,
+                index=problem.first,
+                count=problem.count,
             )
-        self.problems.append(Problem(code, outcome, message, field, count, first))
+        self.problems.append(problem)

@@ -23,6 +23,7 @@ from pubc.formats.lerobot_subset import keep_command, numbers_of, subset_of
 from pubc.formats.lerobot_write import VERSIONS, write
 from pubc.formats.options import ReadOptions
 from pubc.formats.parts import PARTS, Part, record_parts
+from pubc.formats.selection import Selection
 from pubc.trajectory import Array, TrajectorySet
 
 __all__ = ["EXTRA", "SLOW", "VERSIONS", "keep_command", "numbers_of", "read", "subset", "write"]
@@ -40,20 +41,14 @@ def read(path: Path, options: ReadOptions, findings: Findings) -> TrajectorySet:
     return trajectories
 
 
-def subset(
-    source: Path,
-    target: Path,
-    kept: NDArray[np.int64],
-    options: ReadOptions,
-    *,
-    overwrite: bool,
-) -> None:
+def subset(selection: Selection, target: Path, *, overwrite: bool) -> None:
     """Copy the kept trajectories with all their columns, renumbered.
 
     A v3.0 set with video gets a `keep.json` instead, with the lerobot commands that use it.
     """
+    source, options = selection.source, selection.options
     trajectories, numbers = _read(source, options, Findings(source, strict=options.strict))
-    chosen = [numbers[str(name)] for name in trajectories.ids[np.asarray(kept)]]
+    chosen = [numbers[str(name)] for name in trajectories.ids[selection.kept]]
     subset_of(read_info(source, Findings(source)), target, chosen, overwrite=overwrite)
 
 
@@ -98,12 +93,9 @@ def _check_widths(info: Info, rows: Rows, options: ReadOptions, findings: Findin
         if not isinstance(shape, list) or not all(isinstance(n, int) for n in shape):
             continue
         found = int(np.prod(column.shape[1:], dtype=np.int64))
-        if int(np.prod(shape, dtype=object)) == found:
-            continue
-        said = f"meta/info.json declares shape {shape}, the data has {list(column.shape[1:])}"
-        if options.trust != "data":
-            findings.refuse("meta_conflict", f"{said}. --trust data goes by the data.", field=name)
-        findings.repair("meta_conflict", f"{said}; went by the data.", field=name)
+        if int(np.prod(shape, dtype=object)) != found:
+            said = f"meta/info.json declares shape {shape}, the data has {list(column.shape[1:])}"
+            _conflict(name, said, options, findings)
 
 
 def _check_kind(
@@ -114,12 +106,9 @@ def _check_kind(
         return
     kinds = {"f": "f", "i": "i", "u": "i", "b": "b"}
     expected = "b" if declared.startswith("bool") else kinds.get(declared[0])
-    if expected in (None, kinds.get(column.dtype.kind)):
-        return
-    said = f"meta/info.json declares {declared}, the data has {column.dtype}"
-    if options.trust != "data":
-        findings.refuse("meta_conflict", f"{said}. --trust data goes by the data.", field=name)
-    findings.repair("meta_conflict", f"{said}; went by the data.", field=name)
+    if expected not in (None, kinds.get(column.dtype.kind)):
+        said = f"meta/info.json declares {declared}, the data has {column.dtype}"
+        _conflict(name, said, options, findings)
 
 
 def _check_features(info: Info, rows: Rows, options: ReadOptions, findings: Findings) -> None:
@@ -129,9 +118,13 @@ def _check_features(info: Info, rows: Rows, options: ReadOptions, findings: Find
         if name in rows.columns or name in INDEX[1:4] or not kind.startswith(_NUMBERS):
             continue
         said = f"meta/info.json declares it ({kind}), the data does not hold it"
-        if options.trust != "data":
-            findings.refuse("meta_conflict", f"{said}. --trust data goes by the data.", field=name)
-        findings.repair("meta_conflict", f"{said}; went by the data.", field=name)
+        _conflict(name, said, options, findings)
+
+
+def _conflict(name: str, said: str, options: ReadOptions, findings: Findings) -> None:
+    if options.trust != "data":
+        findings.refuse("meta_conflict", f"{said}. --trust data goes by the data.", field=name)
+    findings.repair("meta_conflict", f"{said}; went by the data.", field=name)
 
 
 def _with_empty(

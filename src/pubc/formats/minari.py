@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pubc.formats import minari_spaces as spaces
 from pubc.formats.assemble import Raw, assemble
@@ -28,6 +27,7 @@ from pubc.formats.minari_tables import open_tables
 from pubc.formats.minari_write import MAIN, write
 from pubc.formats.options import ReadOptions
 from pubc.formats.parts import PARTS, record_parts
+from pubc.formats.selection import Selection
 from pubc.storage import atomic_folder, read_json, write_json
 from pubc.trajectory import TrajectorySet
 
@@ -92,19 +92,12 @@ def read(path: Path, options: ReadOptions, findings: Findings) -> TrajectorySet:
     return assemble(raw, options, findings)
 
 
-def subset(
-    source: Path,
-    target: Path,
-    kept: NDArray[np.int64],
-    options: ReadOptions,
-    *,
-    overwrite: bool,
-) -> None:
+def subset(selection: Selection, target: Path, *, overwrite: bool) -> None:
     """Copy whole episodes, numbered anew because Minari counts them; `pubc_id` keeps the old."""
-    findings = Findings(source)
-    chosen = read(source, options, findings)[kept]
+    chosen = selection.read(read)
+    source = selection.source
     with (
-        _open(source, options, findings) as dataset,
+        _open(source, selection.options, Findings(source)) as dataset,
         atomic_folder(target, kind="minari", overwrite=overwrite) as folder,
     ):
         numbers = dict(zip(_ids(dataset), (e.number for e in dataset.episodes), strict=True))
@@ -112,6 +105,7 @@ def subset(
         data.mkdir()
         order = [(numbers[str(word)], str(word)) for word in chosen.ids]
         if isinstance(dataset.source, Checked):
+            dataset.source.check_heaps()
             with new_hdf5(data / MAIN) as file:
                 for new, (old, word) in enumerate(order):
                     name = f"episode_{new}"

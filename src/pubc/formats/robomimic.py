@@ -11,11 +11,11 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pubc.formats.assemble import Raw, assemble, to_flags
 from pubc.formats.episodes import Episode, Layout, gather
@@ -27,6 +27,7 @@ from pubc.formats.options import ReadOptions
 from pubc.formats.parts import PARTS, Part, record_parts
 from pubc.formats.robomimic_masks import mask_array, read_masks, sources_from_masks
 from pubc.formats.robomimic_write import OWN, write
+from pubc.formats.selection import Selection
 from pubc.storage import atomic_file
 from pubc.trajectory import TrajectorySet
 
@@ -69,21 +70,15 @@ def read(path: Path, options: ReadOptions, findings: Findings) -> TrajectorySet:
     return assemble(raw, options, findings)
 
 
-def subset(
-    source: Path,
-    target: Path,
-    kept: NDArray[np.int64],
-    options: ReadOptions,
-    *,
-    overwrite: bool,
-) -> None:
+def subset(selection: Selection, target: Path, *, overwrite: bool) -> None:
     """Copy the kept demonstrations under their old names, and the masks as far as they go."""
-    findings = Findings(source)
-    chosen = read(source, options, findings)[np.sort(kept)]
+    chosen = _in_order(selection).read(read)
+    findings = Findings(selection.source)
     with (
-        _open(source, findings) as (file, episodes),
+        _open(selection.source, findings) as (file, episodes),
         new_file(target, overwrite=overwrite) as new,
     ):
+        file.check_heaps()
         demos = _demos_of(file, episodes, chosen, findings)
         data = new.create_group("data")
         for name, value in file.file["data"].attrs.items():
@@ -106,37 +101,34 @@ def subset(
 
 
 def write_mask(
-    source: Path,
-    target: Path,
-    kept: NDArray[np.int64],
-    options: ReadOptions,
-    *,
-    name: str = KEEP,
-    overwrite: bool = False,
+    selection: Selection, target: Path, *, name: str = KEEP, overwrite: bool = False
 ) -> None:
     """Copy a file and add a mask that names the kept demonstrations.
 
     robomimic trains on it where `train.hdf5_filter_key` is the name of the mask.
 
     Args:
-        source: The file; it is not modified.
+        selection: The file and the demonstrations.
         target: The copy.
-        kept: Positions in the set as `read` gives it with the same options.
-        options: How the set was read.
         name: Name of the mask.
         overwrite: Replace an existing target.
     """
-    findings = Findings(source)
-    chosen = read(source, options, findings)[np.sort(kept)]
-    with _open(source, findings) as (file, episodes):
+    chosen = _in_order(selection).read(read)
+    findings = Findings(selection.source)
+    with _open(selection.source, findings) as (file, episodes):
         demos = _demos_of(file, episodes, chosen, findings)
     with atomic_file(target, overwrite=overwrite) as temporary:
-        shutil.copyfile(source, temporary)
+        shutil.copyfile(selection.source, temporary)
         with new_hdf5(temporary, edit=True) as copy:
             masks = copy.require_group("mask")
             if name in masks:
                 del masks[name]
             masks[name] = mask_array(demos)
+
+
+def _in_order(selection: Selection) -> Selection:
+    """Demonstrations keep their numbers, and with them their order."""
+    return replace(selection, kept=np.sort(selection.kept))
 
 
 @contextmanager
