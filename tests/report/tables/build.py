@@ -116,16 +116,18 @@ def all_tables(folder: Path) -> Path:
         head(
             "convergence",
             title="Convergence (Table 3, Figure 3)",
-            rows=["push", "lift"],
+            rows=["push", "lift", "ant"],
             columns=["paper"],
-            unit="count",
-            direction="neither",
-            extra={"by_round": {"paper": {"push": [[7, 6, 5, 4]]}}, "figure": {"kind": "rounds"}},
+            extra={
+                "paper_rounds": {"push": [{"round": 1, "TP": 7, "FP": 6, "FN": 5, "TN": 4}]},
+                "figure": {"kind": "rounds", "rows": ["push"]},
+            },
         ),
         [
             record("push", "paper", 0.9, 0, trace=trace(3)),
             record("push", "paper", 0.9, 1, trace=trace(2)),
             failed("lift", "paper", kind="data_not_given", message="Give --data lift=PATH."),
+            record("ant", "paper", 0.9, trace=trace(1)),
         ],
     )
     lines = [

@@ -5,8 +5,16 @@ import random
 import pytest
 
 from pubc.errors import DataError
-from pubc.report.tables import lines, sheet
-from tests.report.tables.build import accuracy_records, failed, head, record, trace
+from pubc.report.tables import lines, read_table, sheet
+from tests.report.tables.build import (
+    accuracy_records,
+    all_tables,
+    failed,
+    head,
+    record,
+    trace,
+    write,
+)
 
 
 def words(made, row, column):
@@ -181,19 +189,27 @@ def test_rows_that_the_head_does_not_list_come_last_with_numbers_in_order():
     assert [row.name for row in made.rows][2:] == ["run 1", "run 9", "run 10"]
 
 
-def test_rounds_become_rows_with_the_papers_counts():
-    extra = {"by_round": {"paper": {"push, paper": [[1, 2, 3, 4]]}}}
-    document = head(rows=["push"], columns=["paper", "auto"], unit="count", extra=extra)
-    records = [
-        record("push", "auto", 0.9, trace=trace(1)),
-        record("push", "paper", 0.9, trace=trace(11)),
-    ]
-    made = sheet(document, records, "x")
-    names = [row.name for row in made.rows]
-    assert names == [*(f"push, paper, round {n}" for n in range(1, 12)), "push, auto, round 1"]
-    assert made.columns == ("TP", "FP", "FN", "TN")
-    assert words(made, "push, paper, round 1", "TN") == ("91", "4")
-    assert words(made, "push, paper, round 2", "FP") == ("8", "")
+def test_the_rounds_of_every_seed_are_told_and_the_papers_last(tmp_path):
+    all_tables(tmp_path)
+    rounds = read_table(tmp_path, "convergence").rounds
+    assert rounds.columns == ("TP", "FP", "FN", "TN", "cut at", "random seeds")
+    assert rounds.first == (
+        ("push, paper, round 1", "81", "9", "19", "91", "0.50", "2 of 2"),
+        ("push, paper, round 2", "82", "8", "18", "92", "0.50", "2 of 2"),
+        ("push, paper, round 3", "83", "7", "17", "93", "0.50", "1 of 2"),
+        ("push in the paper, round 1", "7", "6", "5", "4", "", ""),
+    )
+    assert rounds.more == (("ant, paper, round 1", "81", "9", "19", "91", "0.50", "1 of 1"),)
+
+
+def test_rounds_that_differ_between_seeds_have_a_spread(tmp_path):
+    other = trace(1)
+    other[0]["confusion"]["true_positives"] += 4
+    other[0]["threshold"] = None
+    records = [record("push", "auto", 0.9, s, trace=t) for s, t in enumerate((trace(1), other))]
+    write(tmp_path, head(extra={}), records)
+    [row] = read_table(tmp_path, "pu-accuracy").rounds.first
+    assert row == ("push, auto, round 1", "83 ± 3", "9", "19", "91", "0.50", "2 of 2")
 
 
 def test_the_terminal_gets_two_lines_a_row_where_it_is_narrow():
@@ -219,6 +235,7 @@ def test_the_terminal_gets_two_lines_a_row_where_it_is_narrow():
         ({"extra": {"summaries": [{"name": "x"}]}}, "summaries"),
         ({"extra": {"figure": {"kind": "pie"}}}, "figure"),
         ({"extra": {"pairs": [["a"]]}}, "pairs"),
+        ({"extra": {"paper_rounds": {"push": [{"TP": 1}]}}}, "paper_rounds"),
         ({"caption": None}, "caption"),
     ],
 )

@@ -182,7 +182,7 @@ def other_key(folder):
 def strange_trace(folder):
     cell = {"random_seed": -1}
     place = {"row": "push", "column": "paper", "paper": None, "measure": "accuracy"}
-    append(folder / "convergence.jsonl", Record(cell, {**place, "accuracy": 0.9, "trace": 7}))
+    append(folder / "convergence.jsonl", Record(cell, {**place, "accuracy": 0.9, "trace": [7]}))
 
 
 def strange_curve(folder):

@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 
 from pubc.errors import DataError
 from pubc.report.drawing import CUT, DASHES, DROPPED, KEPT, SERIES, canvas, label, style
+from pubc.report.tables.rounds import strips_of
 from pubc.report.tables.sheet import Sheet
 
 __all__ = ["draw"]
@@ -48,32 +49,24 @@ def draw(sheet: Sheet) -> Figure | None:
 
 
 def _rounds(sheet: Sheet, asked: Mapping[str, Any]) -> Figure | None:
-    """The paper's Figure 3: a strip of histograms for each run, with the cut of each round."""
-    strips: dict[str, tuple[int, Any]] = {}
-    for record in sheet.records:
-        values = record.values
-        if "trace" not in values:
-            continue
-        seed, name = int(record.cell["random_seed"]), f"{values['row']}, {values['column']}"
-        if name not in strips or seed < strips[name][0]:
-            strips[name] = (seed, values["trace"][:_MOST_ROUNDS])
+    """The paper's Figure 3: a strip of histograms, round by round, for the lowest seed."""
+    strips = [strip for strip in strips_of(sheet) if strip.drawn]
     if not strips:
         return None
-    wide = max(len(rounds) for _, rounds in strips.values())
+    wide = max(len(strip.traces[0][:_MOST_ROUNDS]) for strip in strips)
     figure, axes = canvas(len(strips), wide, width=1.7, height=1.5)
-    for line, name in zip(axes, sorted(strips), strict=True):
+    for line, strip in zip(axes, strips, strict=True):
         for axis in line:
             axis.set_visible(False)
-        for axis, done in zip(line, strips[name][1], strict=False):
+        for axis, done in zip(line, strip.traces[0], strict=False):
             _histogram(axis, done)
-        line[0].set_ylabel(f"{label(name)}\ntrajectories")
-    for axis in axes[-1]:
-        axis.set_xlabel("confidence")
+        line[0].set_ylabel(f"{label(strip.name)}\ntrajectories")
     return figure
 
 
 def _histogram(axis: Axes, done: Mapping[str, Any]) -> None:
     axis.set_visible(True)
+    axis.set_xlabel("confidence")
     axis.set_title(f"round {int(done['round'])}: {int(done['kept']):,} kept")
     bars = done["histogram"]
     centres, counts = np.array(bars["centres"], float), np.array(bars["counts"], float)

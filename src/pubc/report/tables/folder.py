@@ -9,6 +9,7 @@ from pubc.errors import DataError, UsageError
 from pubc.report.policies import is_policy
 from pubc.report.run import is_run
 from pubc.report.tables.notes import Note, Notes, read_notes
+from pubc.report.tables.rounds import Rounds, rounds_of
 from pubc.report.tables.sheet import Sheet, sheet
 from pubc.report.tables.shortfalls import Shortfall, shortfalls
 from pubc.results import read
@@ -48,6 +49,8 @@ class Table:
     """What was written about it."""
     shortfalls: tuple[Shortfall, ...]
     """Where it falls short or differs."""
+    rounds: Rounds | None
+    """The rounds of its filters, where its records hold them."""
 
     def explained(self) -> list[Explained]:
         """Every note with the places it is about, then the places without one."""
@@ -120,4 +123,4 @@ def read_table(folder: Path, name: str) -> Table:
         )
     known = {row.name for row in made.rows} | set(made.columns)
     notes = read_notes(folder / f"{name}.notes.md", known)
-    return Table(made, notes, tuple(shortfalls(made)))
+    return Table(made, notes, tuple(shortfalls(made)), rounds_of(made, str(head)))

@@ -83,8 +83,8 @@ class Head:
     """How many records a finished table has, where it is known."""
     figure: Mapping[str, Any] | None = None
     """What to draw."""
-    by_round: Mapping[str, Sequence[Sequence[float]]] | None = None
-    """The paper's counts by row and round, where a filter's rounds are the rows."""
+    paper_rounds: Mapping[str, Sequence[Mapping[str, float]]] | None = None
+    """The paper's right and wrong decisions of each round, by dataset."""
 
     @property
     def compared(self) -> bool:
@@ -127,7 +127,7 @@ def head_of(document: Mapping[str, Any], where: str) -> Head:
         totals=read("totals", _groups, "a list of groups with name, of and how", ()),
         cells=read("cells", _count, "a whole number", None),
         figure=read("figure", _figure, f"an object of kind {', '.join(_FIGURES)}", None),
-        by_round=read("by_round", _by_round, "the paper's four counts of each round", None),
+        paper_rounds=read("paper_rounds", _rounds, "TP, FP, FN and TN of each round", None),
     )
 
 
@@ -202,10 +202,13 @@ def _digests(value: Any) -> dict[str, str]:
     return {stage: _text(digest) for stage, digest in _object(value).items()}
 
 
-def _by_round(value: Any) -> dict[str, list[list[float]]]:
+def _rounds(value: Any) -> dict[str, list[dict[str, float]]]:
     return {
-        row: [[_number(count) for count in _list(counts)] for counts in _list(rounds)]
-        for row, rounds in _object(_object(value).get("paper", {})).items()
+        name: [
+            {count: _number(done[count]) for count in ("TP", "FP", "FN", "TN")}
+            for done in _list(rounds)
+        ]
+        for name, rounds in _object(value).items()
     }
 
 

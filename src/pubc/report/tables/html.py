@@ -61,6 +61,7 @@ def _told(table: Table, pictures: Mapping[str, bytes]) -> Mapping[str, Any]:
             for row in sheet.rows
         ],
         "footnotes": footnotes.texts,
+        "rounds": table.rounds,
         "figure": None if picture is None else _inside(picture),
         "facts": facts(sheet),
         "about": _paragraphs(table.notes.about),

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pubc.report.markdown import indented, safe
 from pubc.report.tables.folder import Table
 from pubc.report.tables.footnotes import Footnotes
+from pubc.report.tables.rounds import Rounds
 from pubc.report.tables.sheet import Sheet
 from pubc.report.tables.words import HOW_TO_READ, NOWHERE, UNEXPLAINED, facts, found
 
@@ -46,6 +47,7 @@ def _table_parts(table: Table, figure: str | None) -> list[str]:
         _ticked(head.caption),
         _figures(sheet, footnotes),
         "<br>\n".join(f"<sup>{letter}</sup> {_ticked(text)}" for letter, text in texts),
+        *_rounds_parts(table.rounds),
         "" if figure is None else f"![{safe(head.title)}]({figure})",
         "\n".join(indented(line) for line in head.command),
         "\n".join(f"- {name}: {_ticked(value)}" for name, value in facts(sheet)),
@@ -68,6 +70,22 @@ def _figures(sheet: Sheet, footnotes: Footnotes) -> str:
             text += _sup(footnotes.of_place(row, column))
             line.append(f"{text} (paper {safe(paper)})" if paper else text)
         grid.append(line)
+    return "\n".join("| " + " | ".join(line) + " |" for line in grid)
+
+
+def _rounds_parts(rounds: Rounds | None) -> list[str]:
+    if rounds is None:
+        return []
+    parts = [_words(rounds.columns, rounds.first)] if rounds.first else []
+    if rounds.more:
+        many = f"<details><summary>{len(rounds.more):,} more rounds</summary>"
+        parts += [many, _words(rounds.columns, rounds.more), "</details>"]
+    return parts
+
+
+def _words(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    grid = [["", *columns], ["---", *["---:"] * len(columns)]]
+    grid += [[_ticked(word, inside=True) for word in row] for row in rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in grid)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from pubc.report.tables.groups import Row, summary, with_totals
 from pubc.report.tables.head import Head, head_of
 from pubc.report.tables.place import EMPTY, Place, rounded
-from pubc.report.tables.readings import Reading, by_round, readings
+from pubc.report.tables.readings import Reading, readings
 from pubc.results import Record
 
 __all__ = ["Sheet", "sheet"]
@@ -50,12 +50,8 @@ def sheet(document: Mapping[str, Any], records: Sequence[Record], where: str) ->
     """
     head = head_of(document, where)
     latest = _latest(records)
-    if head.by_round is None:
-        found = readings(head, latest, where)
-    else:
-        head, found = by_round(head, latest, where)
     by_place: dict[tuple[str, str], dict[int, Reading]] = {}
-    for reading in found:
+    for reading in readings(head, latest, where):
         by_place.setdefault((reading.row, reading.column), {})[reading.random_seed] = reading
     columns = _ordered(head.columns, (column for _, column in by_place))
     most = max((len(seeds) for seeds in by_place.values()), default=0)
