@@ -101,4 +101,5 @@ TABLE = Table(
     columns=_COLUMNS,
     cells=_cells,
     data=ROBOT_DATA,
+    extra={"ours": ["auto"]},
 )

@@ -69,5 +69,9 @@ TABLE = Table(
     columns=_COLUMNS,
     cells=_cells,
     data=ROBOT_DATA,
-    extra={"paper_rounds": PAPER_ROUNDS},
+    extra={
+        "ours": ["auto"],
+        "paper_rounds": PAPER_ROUNDS,
+        "figure": {"kind": "rounds", "rows": [*SIMULATED, "Ant E+E", "Humanoid E+E"]},
+    },
 )

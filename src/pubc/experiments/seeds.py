@@ -46,4 +46,5 @@ TABLE = Table(
     columns=tuple(map(str, _COUNTS)),
     cells=_cells,
     data=ROBOT_DATA,
+    extra={"figure": {"kind": "line", "x": "seed trajectories", "y": "accuracy, %"}},
 )

@@ -66,7 +66,8 @@ def sheet(document: Mapping[str, Any], records: Sequence[Record], where: str) ->
         made = summary(group, rows, columns)
         if made is not None:
             last = max(at for at, row in enumerate(rows) if row.name in group.of)
-            rows.insert(last + 1, made)
+            # Between the rows of a pair there is no place for a third.
+            rows.insert(len(rows) if head.pairs else last + 1, made)
     return Sheet(head, columns, _marked(head, rows), tuple(latest), most)
 
 
