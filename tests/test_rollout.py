@@ -70,9 +70,16 @@ def test_the_time_limit_is_a_timeout_not_a_terminal():
 
 
 def test_a_cut_is_a_timeout_and_ends_with_the_next_observation():
-    one = once(Counting(), Fixed([0, 0]), most=4)
+    one = once(Counting(), Fixed([0, 0]), most=lambda: 4)
     assert (len(one), one.final_observation.tolist()) == (4, [4])
     assert one.steps.timeouts[-1]
+
+
+def test_a_cut_may_come_while_the_trajectory_is_played():
+    left = iter([9, 9, 1])
+    one = once(Counting(), Fixed([0, 0]), most=lambda: next(left))
+    assert (len(one), one.final_observation.tolist()) == (3, [3])
+    assert one.steps.timeouts.tolist() == [False, False, True]
 
 
 def test_actions_are_clipped_to_the_limits():

@@ -61,7 +61,7 @@ def play(
     random_seed: int,
     source: str,
     index: int = 0,
-    most: int | None = None,
+    most: Callable[[], int] | None = None,
 ) -> Trajectory:
     """Record one trajectory.
 
@@ -71,7 +71,8 @@ def play(
         random_seed: What the user gave.
         source: Name of the policy; with `index` it keys all randomness.
         index: Which trajectory of that source.
-        most: Steps after which to stop early, marked as a timeout.
+        most: Steps after which to stop early, marked as a timeout; asked after every step,
+            because whoever wants the trajectory may learn only later how much of it is needed.
 
     Returns:
         The trajectory in float32, with the observation after its last action.
@@ -79,7 +80,8 @@ def play(
     Raises:
         DataError: The policy gave an action of the wrong size, or not finite.
     """
-    limit = environment.time_limit if most is None else min(most, environment.time_limit)
+    limit = environment.time_limit
+    most = most or (lambda: limit)
     observations = np.empty((limit + 1, environment.observation_size), dtype=np.float32)
     actions = np.empty((limit, environment.action_size), dtype=np.float32)
     rewards = np.empty(limit, dtype=np.float32)
@@ -90,12 +92,13 @@ def play(
 
     observations[0] = environment.reset(start)
     step, reward, terminal, timeout = 0, 0.0, False, False
-    while not (terminal or timeout or step == limit):
+    while not (terminal or timeout or step == limit or (step and step >= most())):
         action = actor(observations[step], reward)
         if action.shape != low.shape:
             raise _bad_action(environment, source, action.shape)
-        np.minimum(np.maximum(action, low, out=actions[step]), high, out=actions[step])
-        observations[step + 1], reward, terminal, timeout = environment.step(actions[step])
+        taken = actions[step]
+        np.minimum(np.maximum(action, low, out=taken), high, out=taken)
+        observations[step + 1], reward, terminal, timeout = environment.step(taken)
         rewards[step] = reward
         step += 1
     if not np.isfinite(actions[:step]).all():

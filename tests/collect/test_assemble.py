@@ -18,7 +18,7 @@ REQUEST = Request(RECIPE, None, PARTS * PER_PART, seed_steps=0)
 
 def played(folder: Path) -> Ledger:
     """A source whose observations count through all its steps."""
-    ledger = Ledger("E+", 0, REQUEST.quota(1.0), PER_PART, LENGTH, folder)
+    ledger = Ledger("E+", 0, REQUEST.quota(1.0), LENGTH, folder)
     for first in range(0, PARTS * PER_PART, PER_PART):
         trajectories = []
         for index in range(first, first + PER_PART):
@@ -28,7 +28,7 @@ def played(folder: Path) -> Ledger:
             flags[1, -1] = True
             steps = Columns(observations[:-1], observations[:-1, :2], rows[:-1], flags[0], flags[1])
             trajectories.append(Trajectory("x", steps, observations[-1], "E+"))
-        write_part(part_path(folder, 0, "E+", first), trajectories)
+        write_part(part_path(folder, 0, "E+", first, PER_PART), trajectories)
     ledger.resume()
     return ledger
 

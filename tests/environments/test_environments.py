@@ -1,5 +1,7 @@
 """Environments by name: what they stand for, and that stepping them faster changes nothing."""
 
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -83,3 +85,27 @@ def test_making_an_environment_leaves_no_log_and_no_warning(
         warnings.simplefilter("error")
         environments.make("halfcheetah")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["ant", "humanoid"])
+def test_a_process_that_only_plays_sees_the_same_numbers_without_reading_the_clock(name: str):
+    code = (
+        "import sys, numpy as np\n"
+        "from pubc import environments\n"
+        "from pubc.environments.direct import nothing_but_playing\n"
+        f"made = environments.make({name!r})\n"
+        "if sys.argv[1] == 'tuned': nothing_but_playing()\n"
+        "before = made._data.timer[0].duration\n"
+        "made.reset(3)\n"
+        "rng = np.random.default_rng(0)\n"
+        "for _ in range(30): seen = made.step(rng.uniform(made.low, made.high).astype('f4'))\n"
+        "print(made._data.timer[0].duration > before, seen[0].tobytes().hex(), seen[1:])"
+    )
+    plain, tuned = (
+        subprocess.run(
+            [sys.executable, "-c", code, how], capture_output=True, text=True, check=True
+        ).stdout.split(maxsplit=1)
+        for how in ("plain", "tuned")
+    )
+    assert (plain[0], tuned[0]) == ("True", "False")
+    assert plain[1] == tuned[1]

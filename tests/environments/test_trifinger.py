@@ -45,10 +45,10 @@ def test_a_reset_gives_the_global_generator_back():
 
 def test_a_trajectory_is_the_same_in_a_used_environment():
     used = environments.make("trifinger-push")
-    play(used, Still(), random_seed=0, source="still", index=0, most=5)
+    play(used, Still(), random_seed=0, source="still", index=0, most=lambda: 5)
     fresh = environments.make("trifinger-push")
     again, anew = (
-        play(made, Still(), random_seed=0, source="still", index=1, most=5)
+        play(made, Still(), random_seed=0, source="still", index=1, most=lambda: 5)
         for made in (used, fresh)
     )
     assert np.array_equal(again.steps.observations, anew.steps.observations)

@@ -13,7 +13,7 @@ import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TextIO, cast
@@ -21,7 +21,7 @@ from typing import Any, TextIO, cast
 import pubc
 from pubc.errors import DataError, EnvironmentFailure, PubcError, UsageError
 
-__all__ = ["Answer", "Crew", "Sizes", "Task"]
+__all__ = ["Answer", "Crew", "Limit", "Sizes", "Task"]
 
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _PATIENCE = 10.0
@@ -39,9 +39,23 @@ class Task:
     count: int
     """How many."""
     most: int | None = None
-    """Steps after which each is cut."""
-    path: str | None = None
-    """Part file to write; None plays for the returns alone."""
+    """Steps of all together after which the task ends."""
+    folder: str | None = None
+    """Where to write the part; None plays for the returns alone."""
+    number: int = 0
+    """Position of the source among all, for the name of the part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """Steps after which a task that is under way ends; 0 where nothing of it is needed."""
+
+    source: str
+    """Whose task."""
+    first: int
+    """Index of its first trajectory."""
+    most: int
+    """Steps of all its trajectories together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +67,7 @@ class Answer:
     first: int
     """Index of the first."""
     lengths: tuple[int, ...]
-    """Steps of each."""
+    """Steps of each; fewer than asked for where a limit came in between."""
     terminals: tuple[bool, ...]
     """Whether each ended as terminal."""
     returns: tuple[float, ...]
@@ -113,23 +127,29 @@ class Crew:
             found = self._hear()[1]["ready"]
         return Sizes(**found)
 
-    def work(self, next_task: Callable[[], Task | None]) -> Iterator[Answer]:
+    def work(
+        self,
+        next_task: Callable[[], Task | None],
+        limits: Callable[[], Iterable[Limit]] = tuple,
+    ) -> Iterator[Answer]:
         """Play tasks until there is none left and none under way.
 
         Args:
             next_task: Called whenever a worker is free; None means nothing at the moment, and
                 it is asked again after the next answer.
+            limits: Called after every answer: which tasks may end earlier than they were told.
         """
-        idle, busy = list(range(len(self._workers))), 0
+        idle = list(range(len(self._workers)))
+        busy: dict[tuple[str, int], int] = {}
         while True:
             while idle and (task := next_task()) is not None:
+                busy[task.source, task.first] = idle[0]
                 self._tell(idle.pop(0), task)
-                busy += 1
             if not busy:
                 return
             number, said = self._hear()
             idle.append(number)
-            busy -= 1
+            del busy[said["source"], said["first"]]
             yield Answer(
                 said["source"],
                 said["first"],
@@ -137,6 +157,8 @@ class Crew:
                 tuple(said["terminals"]),
                 tuple(said["returns"]),
             )
+            for limit in limits():
+                self._tell(busy[limit.source, limit.first], limit)
 
     def _start(self, number: int) -> subprocess.Popen[str]:
         home = str(Path(pubc.__file__).parent.parent)
@@ -172,8 +194,8 @@ class Crew:
             raise _rebuilt(said["error"])
         return number, said
 
-    def _tell(self, number: int, task: Task) -> None:
-        self._write(self._workers[number], json.dumps(asdict(task)))
+    def _tell(self, number: int, what: Task | Limit) -> None:
+        self._write(self._workers[number], json.dumps(asdict(what)))
 
     def _write(self, worker: subprocess.Popen[str], line: str) -> None:
         pipe = cast(TextIO, worker.stdin)

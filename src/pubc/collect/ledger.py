@@ -3,20 +3,27 @@
 Trajectories have unknown lengths and are played by several processes at once, so more may
 be played than needed. What counts is decided by index alone: trajectories in order until
 the quota is full, the last one cut at the quota. That does not depend on who played what.
+
+Parts are large at first and small towards the end, so that nobody waits long for the last
+one, and whoever plays a trajectory that is not needed any more, or not to its end, is told.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pubc.collect.crew import Answer, Task
-from pubc.collect.parts import Index, part_path, read_index
+from pubc.collect.crew import Answer, Limit, Task
+from pubc.collect.parts import Index, part_path, parts_of, read_index
 
 __all__ = ["Kept", "Ledger", "Quota"]
 
 _PER_PART = 10
-"""Trajectories per part: a few seconds of work for MuJoCo, so little is lost to a kill."""
+"""Trajectories per part at most: seconds of work for MuJoCo, so little is lost to a kill."""
+_ROUNDS = 4
+"""A part is at most the work that is left, shared among all in this many rounds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +34,6 @@ class Quota:
     """Steps to record."""
     trajectories: int | None
     """Trajectories to record."""
-
-    def per_part(self, time_limit: int, *, slow: bool) -> int:
-        """Trajectories to play at a time; a small quota is split so that all can help."""
-        if slow:
-            return 1
-        whole = self.trajectories or -(-(self.steps or 0) // time_limit)
-        return max(1, min(_PER_PART, whole // 8))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,44 +64,69 @@ class Ledger:
     """Position among the sources, for the file names."""
     quota: Quota
     """How much of it."""
-    per_part: int
-    """Trajectories per part."""
     time_limit: int
     """Longest a trajectory can be."""
     folder: Path
     """Where the parts lie."""
+    processes: int = 1
+    """How many play at a time; decides the size of parts and nothing else."""
+    per_part: int = _PER_PART
+    """Trajectories per part at most; one where each takes long."""
     done: dict[int, Index] = field(default_factory=dict)
     """Finished parts by the index of their first trajectory."""
-    under_way: set[int] = field(default_factory=set)
-    """Parts that a worker is playing, by first index."""
+    under_way: dict[int, int] = field(default_factory=dict)
+    """Parts that a worker is playing: first index to number of trajectories."""
 
     def resume(self) -> None:
         """Take the parts that an earlier run finished."""
-        for path in self.folder.glob(self._path(0).name.replace("0000000", "*")):
-            first = int(path.stem.rpartition("-")[2])
-            found = read_index(path)
-            if found is not None and len(found.lengths) == self._count(first):
-                self.done[first] = found
+        end = 0
+        for first, count, path in parts_of(self.folder, self.number, self.source):
+            # Runs with different numbers of processes may have cut the parts differently.
+            part = read_index(path) if first >= end else None
+            if part is not None and len(part.lengths) == count:
+                self.done[first] = part
+                end = first + count
 
     def next_task(self) -> Task | None:
         """The next part to play, or None where none is needed now."""
         first = 0
-        while first in self.done or first in self.under_way:
-            first += self.per_part
+        while known := self._known(first):
+            first += known
+        beyond = [other - first for other in self.done if other > first]
         # An earlier run may have left a gap, which must be filled whatever lies beyond it.
-        if first > max(self.done, default=-1) and not self._wanted():
+        room = min(beyond) if beyond else self._missing(first)
+        left = self.left(first)
+        if room < 1 or left == 0:
             return None
-        if self._count(first) < 1:
-            return None
-        self.under_way.add(first)
-        return Task(
-            self.source, first, self._count(first), self.quota.steps, str(self._path(first))
-        )
+        count = max(1, min(self.per_part, room // (_ROUNDS * self.processes)))
+        self.under_way[first] = count
+        most = self.quota.steps if left is None else left
+        return Task(self.source, first, count, most, str(self.folder), self.number)
+
+    def limits(self) -> Iterator[Limit]:
+        """What the quota still takes of the parts under way, where that is known by now."""
+        for first in self.under_way:
+            if (left := self.left(first)) is not None:
+                yield Limit(self.source, first, left)
 
     def record(self, answer: Answer) -> None:
-        """Note a finished part."""
-        self.under_way.discard(answer.first)
-        self.done[answer.first] = Index(self._path(answer.first), answer.lengths, answer.terminals)
+        """Note a finished part; one that was not needed any more is empty."""
+        self.under_way.pop(answer.first, None)
+        count = len(answer.lengths)
+        if count:
+            path = part_path(self.folder, self.number, self.source, answer.first, count)
+            self.done[answer.first] = Index(path, answer.lengths, answer.terminals)
+
+    def left(self, index: int) -> int | None:
+        """Steps of the quota that the trajectories before `index` leave; None if unknown."""
+        first, left = 0, self.quota.steps
+        while left is not None and first < index:
+            part = self.done.get(first)
+            if part is None:
+                return None
+            left = max(0, left - sum(part.lengths))
+            first += len(part.lengths)
+        return left
 
     @property
     def steps(self) -> int:
@@ -129,18 +154,17 @@ class Ledger:
                 chosen.append(Kept(part, position, length))
         return chosen
 
-    def _wanted(self) -> bool:
+    def _known(self, first: int) -> int:
+        """Trajectories of the part that begins there, finished or under way; else none."""
+        if first in self.done:
+            return len(self.done[first].lengths)
+        return self.under_way.get(first, 0)
+
+    def _missing(self, first: int) -> int:
+        """How many trajectories from `first` on fill the quota, as far as one can tell."""
         if self.quota.steps is None:
-            return True
-        played = [sum(part.lengths) for part in self.done.values()]
-        longest = self.per_part * min(self.time_limit, self.quota.steps)
-        expected = sum(played) / len(played) if played else longest
-        return sum(played) + len(self.under_way) * expected < self.quota.steps
-
-    def _count(self, first: int) -> int:
-        if self.quota.trajectories is None:
-            return self.per_part
-        return min(self.per_part, self.quota.trajectories - first)
-
-    def _path(self, first: int) -> Path:
-        return part_path(self.folder, self.number, self.source, first)
+            return (self.quota.trajectories or 0) - first
+        count, played = self.trajectories, sum(sum(p.lengths) for p in self.done.values())
+        usual = played / count if count else min(self.time_limit, self.quota.steps)
+        expected = played + usual * sum(self.under_way.values())
+        return math.ceil((self.quota.steps - expected) / usual)

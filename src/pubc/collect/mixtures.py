@@ -8,6 +8,7 @@ with the same request goes on from there.
 
 from __future__ import annotations
 
+import itertools
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -157,12 +158,15 @@ def _play(
     """Play what is missing, filling `ledgers`; the last report is always made."""
     with Crew(_setup(request), processes, work) as crew:
         sizes = crew.sizes()
-        ledgers += _ledgers(request, work, sizes)
+        ledgers += _ledgers(request, work, sizes, processes)
         _check_space(ledgers, sizes, work)
         resumed = sum(ledger.steps for ledger in ledgers)
         books = {ledger.source: ledger for ledger in ledgers}
         yield Progress(resumed, resumed, _share(ledgers))
-        for answer in crew.work(lambda: _next_task(ledgers)):
+        for answer in crew.work(
+            lambda: _next_task(ledgers),
+            lambda: itertools.chain.from_iterable(ledger.limits() for ledger in ledgers),
+        ):
             books[answer.source].record(answer)
             yield Progress(sum(book.steps for book in ledgers), resumed, _share(ledgers))
 
@@ -190,23 +194,19 @@ def _setup(request: Request) -> dict[str, Any]:
     }
 
 
-def _ledgers(request: Request, work: Path, sizes: Sizes) -> list[Ledger]:
+def _ledgers(request: Request, work: Path, sizes: Sizes, processes: int) -> list[Ledger]:
     recipe = request.recipe
     quotas = {s.name: request.quota(s.share) for s in recipe.sources if s.name != NOISE}
     if request.seed_steps and not request.seed_inside:
         quotas[SEED_SOURCE] = Quota(request.seed_steps, None)
-    slow = recipe.environment.startswith("trifinger")
     ledgers = [
-        Ledger(
-            source,
-            number,
-            quota,
-            quota.per_part(sizes.time_limit, slow=slow),
-            sizes.time_limit,
-            work,
-        )
+        Ledger(source, number, quota, sizes.time_limit, work, processes)
         for number, (source, quota) in enumerate(quotas.items())
     ]
+    if recipe.environment.startswith("trifinger"):
+        # Half a minute each: a part of several would lose minutes to a kill.
+        for ledger in ledgers:
+            ledger.per_part = 1
     for ledger in ledgers:
         ledger.resume()
     return ledgers

@@ -9,7 +9,7 @@ which is also what a shorter cut of it ends with.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,9 +19,10 @@ from pubc.errors import DataError
 from pubc.storage import atomic_file
 from pubc.trajectory import Array, Columns, Trajectory
 
-__all__ = ["Index", "part_path", "read_index", "read_trajectory", "write_part"]
+__all__ = ["Index", "part_path", "parts_of", "read_index", "read_trajectory", "write_part"]
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_]")
+_NAME = re.compile(r"-(?P<first>\d+)x(?P<count>\d+)\.safetensors$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +37,20 @@ class Index:
     """Whether each ended as terminal; as a timeout otherwise."""
 
 
-def part_path(folder: Path, number: int, source: str, first: int) -> Path:
-    """Where the part of source `number` that begins at trajectory `first` belongs."""
-    return folder / f"{number:02d}-{_UNSAFE.sub('_', source)}-{first:07d}.safetensors"
+def part_path(folder: Path, number: int, source: str, first: int, count: int) -> Path:
+    """Where a part belongs: source `number`, `count` trajectories from index `first` on."""
+    return folder / f"{_stem(number, source)}{first:07d}x{count}.safetensors"
+
+
+def parts_of(folder: Path, number: int, source: str) -> Iterator[tuple[int, int, Path]]:
+    """The parts of one source in a folder: first index, count and path, in order."""
+    for path in sorted(folder.glob(f"{_stem(number, source)}*.safetensors")):
+        if named := _NAME.search(path.name):
+            yield int(named["first"]), int(named["count"]), path
+
+
+def _stem(number: int, source: str) -> str:
+    return f"{number:02d}-{_UNSAFE.sub('_', source)}-"
 
 
 def write_part(path: Path, trajectories: Sequence[Trajectory]) -> None:

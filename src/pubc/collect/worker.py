@@ -2,47 +2,90 @@
 
 Run as `python -m pubc.collect.worker` by `pubc.collect.crew`. Lines of JSON come in on
 standard input and go out on standard output: first what to play with, then a task at a
-time. The end of the input is the end of the work, and a worker whose parent was killed
-writes nothing more and ends with its trajectory.
+time, and limits for the task under way. The end of the input is the end of the work: a
+worker whose parent was killed writes nothing more and ends at once.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import queue
 import sys
+import threading
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
 
 from pubc import environments
-from pubc.collect.parts import write_part
+from pubc.collect.crew import Limit
+from pubc.collect.parts import part_path, write_part
 from pubc.collect.policy_files import NoisyPolicy, check_fits, open_policy
+from pubc.environments.direct import nothing_but_playing
 from pubc.errors import PubcError
 from pubc.rollout import Environment, Policy, play
+from pubc.trajectory import Trajectory
 
 __all__ = ["main"]
+
+_LIMIT = {field.name for field in fields(Limit)}
 
 
 class _Orphaned(Exception):
     """The parent is gone: its folder may belong to another run by now."""
 
 
+class _Inbox:
+    """What the parent says. Limits are for the task under way, so a thread listens."""
+
+    def __init__(self) -> None:
+        self.limits: dict[tuple[str, int], int] = {}
+        """Steps after which a task ends, by source and first index, where that has changed."""
+        self.closed = False
+        """Whether the parent has closed its end, or died."""
+        self._lines: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def next(self) -> dict[str, Any] | None:
+        """The next document, or None at the end of the input."""
+        return self._lines.get()
+
+    def _listen(self) -> None:
+        # Not through sys.stdin, whose lock would hold up the end of the process.
+        with os.fdopen(os.dup(0), "rb", buffering=0) as raw:
+            rest = b""
+            while chunk := raw.read(1 << 16):
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    said = json.loads(line)
+                    if set(said) == _LIMIT:
+                        self.limits[said["source"], said["first"]] = said["most"]
+                    else:
+                        self._lines.put(said)
+        self.closed = True
+        self._lines.put(None)
+
+
 def main() -> int:
     """Serve tasks until the input ends."""
-    answers = _own_output()
+    answers, inbox = _own_output(), _Inbox()
     parent = os.getppid()
     try:
-        setup = json.loads(sys.stdin.readline())
+        setup = inbox.next()
+        if setup is None:
+            return 5
         environment = environments.make(setup["environment"])
         policies = _policies(setup, environment)
         sizes = ("observation_size", "action_size", "time_limit")
+        nothing_but_playing()
         _say(answers, {"ready": {name: getattr(environment, name) for name in sizes}})
-        for line in sys.stdin:
-            task = json.loads(line)
-            played = _play(task, environment, policies, setup["random_seed"], parent)
-            _say(answers, played)
+        while (task := inbox.next()) is not None:
+            played = _play(task, inbox, environment, policies, setup["random_seed"])
+            if inbox.closed or os.getppid() != parent:
+                raise _Orphaned
+            _say(answers, _finish(task, played))
     except PubcError as error:
         facts = {"kind": type(error).__name__, "exit_code": error.exit_code, "message": str(error)}
         _say(answers, {"error": facts | {"code": getattr(error, "code", None)}})
@@ -54,14 +97,25 @@ def main() -> int:
 
 def _play(
     task: dict[str, Any],
+    inbox: _Inbox,
     environment: Environment,
     policies: dict[str, Policy],
     random_seed: int,
-    parent: int,
-) -> dict[str, Any]:
+) -> list[Trajectory]:
+    """The trajectories of a task, fewer where a limit came in between."""
     source, first = task["source"], task["first"]
-    played = []
+    played: list[Trajectory] = []
+    steps = 0
+
+    def left() -> int:
+        if inbox.closed:
+            return 0
+        most: int | None = inbox.limits.get((source, first), task["most"])
+        return sys.maxsize if most is None else most - steps
+
     for index in range(first, first + task["count"]):
+        if left() <= 0:
+            break
         played.append(
             play(
                 environment,
@@ -69,13 +123,20 @@ def _play(
                 random_seed=random_seed,
                 source=source,
                 index=index,
-                most=task["most"],
+                most=left,
             )
         )
-        if os.getppid() != parent:
-            raise _Orphaned
-    if task["path"] is not None:
-        write_part(Path(task["path"]), played)
+        steps += len(played[-1])
+    # What was begun and then not needed at all is no trajectory of anything.
+    return played if left() + steps > 0 else []
+
+
+def _finish(task: dict[str, Any], played: list[Trajectory]) -> dict[str, Any]:
+    """Write the part, and say what is in it."""
+    source, first = task["source"], task["first"]
+    if task["folder"] is not None and played:
+        folder = Path(task["folder"])
+        write_part(part_path(folder, task["number"], source, first, len(played)), played)
     return {
         "source": source,
         "first": first,

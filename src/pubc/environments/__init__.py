@@ -31,11 +31,11 @@ class EnvironmentSpec:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     """Arguments of the environment, part of every recipe that uses it."""
     maker: str = "gym"
-    """Which module of this package makes it: `gym`, `humanoid` or `trifinger`."""
+    """Which module of this package makes it: `gym`, `ant`, `humanoid` or `trifinger`."""
 
 
 ENVIRONMENTS: dict[str, EnvironmentSpec] = {
-    "ant": EnvironmentSpec("Ant-v5", {"include_cfrc_ext_in_observation": False}),
+    "ant": EnvironmentSpec("Ant-v5", {"include_cfrc_ext_in_observation": False}, maker="ant"),
     "humanoid": EnvironmentSpec("Humanoid-v5", {"reset_noise_scale": 1e-2}, maker="humanoid"),
     "halfcheetah": EnvironmentSpec("HalfCheetah-v5"),
     "hopper": EnvironmentSpec("Hopper-v5"),
@@ -73,6 +73,10 @@ def make(name: str) -> GymEnvironment | TriFingerEnvironment:
         from pubc.environments.trifinger import TriFingerEnvironment
 
         return TriFingerEnvironment(name, found.id)
+    if found.maker == "ant":
+        from pubc.environments.ant import AntEnvironment
+
+        return AntEnvironment(name, found.id, found.arguments)
     if found.maker == "humanoid":
         from pubc.environments.humanoid import HumanoidEnvironment
 

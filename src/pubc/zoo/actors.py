@@ -63,7 +63,8 @@ class TanhPolicy:
 
     def __init__(self, arrays: Mapping[str, Array], action_limit: float, where: str) -> None:
         self._layers = layers(arrays, where)
-        self._limit = np.float32(action_limit)
+        # Arrays, not numbers: numpy would look at a number's type again at every step.
+        self._limit = np.array(action_limit, dtype=np.float32)
         self.observation_size = int(self._layers[0][0].shape[0])
         self.action_size = int(self._layers[-1][0].shape[1]) // self.outputs
 
@@ -74,22 +75,22 @@ class TanhPolicy:
         def act(observation: Array, reward: float) -> Array:
             out = forward(observation)
             np.tanh(out, out=out)
-            out *= limit
-            return out
+            scaled: Array = np.multiply(out, limit, out=out)
+            return scaled
 
         return act
 
     def _forward(self) -> Callable[[Array], Array]:
-        hidden = [(w, b, np.empty_like(b)) for w, b in self._layers[:-1]]
+        hidden = [(w, b, np.zeros_like(b), np.empty_like(b)) for w, b in self._layers[:-1]]
         last, bias = self._layers[-1]
         out = np.empty_like(bias)
 
         def forward(x: Array) -> Array:
             x = np.asarray(x, dtype=np.float32)
-            for w, b, buffer in hidden:
+            for w, b, zero, buffer in hidden:
                 np.dot(x, w, out=buffer)
                 np.add(buffer, b, out=buffer)
-                x = np.maximum(buffer, 0, out=buffer)
+                x = np.maximum(buffer, zero, out=buffer)
             np.dot(x, last, out=out)
             return np.add(out, bias, out=out)
 
@@ -104,7 +105,7 @@ class GaussianPolicy(TanhPolicy):
     def begin(self, rng: np.random.Generator) -> Callable[[Array, float], Array]:
         """A fresh actor that samples from `rng`."""
         forward, limit, size = self._forward(), self._limit, self.action_size
-        low, high = np.float32(_LOG_STD[0]), np.float32(_LOG_STD[1])
+        low, high = (np.full(size, bound, dtype=np.float32) for bound in _LOG_STD)
         noise = np.empty((_NOISE_ROWS, size), dtype=np.float32)
         row = _NOISE_ROWS
 
@@ -117,12 +118,12 @@ class GaussianPolicy(TanhPolicy):
             mean, spread = out[:size], out[size:]
             np.minimum(np.maximum(spread, low, out=spread), high, out=spread)
             np.exp(spread, out=spread)
-            spread *= noise[row]
+            np.multiply(spread, noise[row], out=spread)
             row += 1
-            mean += spread
+            np.add(mean, spread, out=mean)
             np.tanh(mean, out=mean)
-            mean *= limit
-            return mean
+            scaled: Array = np.multiply(mean, limit, out=mean)
+            return scaled
 
         return act
 
