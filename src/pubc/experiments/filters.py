@@ -148,11 +148,17 @@ def _find(mixed: TrajectorySet, cache: Cache, job: FilterJob) -> tuple[Mask, dic
     mask = found.mask
     if by_step:
         judged = None if truth is None else np.repeat(truth, mixed.lengths)
-        mask = np.add.reduceat(found.mask.astype(np.int64), mixed.offsets) * 2 > mixed.lengths
+        mask = _majority_of_steps(found.mask, mixed)
         values["trajectory_accuracy"] = _rightness(mask, truth)["accuracy"]
     values.update(_rightness(found.mask, judged))
     values.update(_course(found, judged))
     return mask, values
+
+
+def _majority_of_steps(kept: Mask, mixed: TrajectorySet) -> Mask:
+    """Trajectories of which more than half of the steps are kept."""
+    counts = np.add.reduceat(kept.astype(np.int64), mixed.offsets[:-1])
+    return np.asarray(2 * counts > mixed.lengths)
 
 
 def _truth(mixed: TrajectorySet) -> Mask | None:

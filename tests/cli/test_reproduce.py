@@ -1,0 +1,74 @@
+"""`pubc reproduce` as a user meets it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pubc.cli.main import main
+from tests.experiments.tiny import labelled
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    folder = tmp_path_factory.mktemp("reproduce")
+    data = labelled(folder / "push.npz")
+    flags = ["--only", "Sim push", "--random-seeds", "1", "--out", str(folder / "out")]
+    return ["reproduce", "seeds", *flags, "--data", f"trifinger-push={data}"]
+
+
+def test_an_unknown_table_is_told_the_nearest(capsys):
+    assert main(["reproduce", "abblation"]) == 2
+    assert "Did you mean 'ablation'?" in capsys.readouterr().err
+
+
+def test_an_unknown_name_of_data_is_told_the_nearest(capsys, tmp_path):
+    assert main(["reproduce", "seeds", "--data", "trifinger-pusch=x", "--out", str(tmp_path)]) == 2
+    assert "Did you mean 'trifinger-push'?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (["seeds", "--data", "trifinger-push"], "NAME=PATH"),
+        (["seeds", "--data", "trifinger-push=nowhere.npz"], "there is no nowhere.npz"),
+        (["seeds", "--random-seeds", "0"], "At least one random seed"),
+        (["seeds", "--only", "Octopus"], "No row or column of seeds contains 'Octopus'"),
+        ([], "Say which table: pu-accuracy"),
+    ],
+)
+def test_flags_that_mean_nothing_are_refused_in_words(flags, told, capsys, tmp_path):
+    assert main(["reproduce", *flags, "--out", str(tmp_path / "out")]) == 2
+    assert told in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_list_names_the_tables_and_the_files_they_take(capsys):
+    assert main(["reproduce", "--list"]) == 0
+    said = capsys.readouterr().out
+    assert "convergence" in said
+    assert "--data trifinger-lift=PATH" in said
+
+
+def test_from_a_file_to_a_table_with_records_beside_it(words, capsys):
+    assert main([*words, "--list"]) == 0
+    assert "0 of 5 cells are finished." in capsys.readouterr().out
+    assert main(words) == 0
+    said = capsys.readouterr().out
+    assert "TriFinger-Sim push" in said
+    assert "pubc report" in said
+    out = Path(words[words.index("--out") + 1])
+    text = (out / "records" / "seeds.jsonl").read_text()
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert [one["column"] for one in lines] == ["1", "2", "3", "5", "10"]
+    # The pile has eight trajectories of its expert, so ten seeds cannot be drawn from it.
+    assert ["failed" in one for one in lines] == [False] * 4 + [True]
+    head = json.loads((out / "records" / "seeds.json").read_text())
+    assert head["command"].endswith("--data trifinger-push=push.npz --only 'Sim push'")
+    assert str(out.parent) not in json.dumps([lines, head])
+    assert main([*words, "--list"]) == 0
+    assert "4 of 5 cells are finished." in capsys.readouterr().out
+    assert main([*words, "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again["results"] == lines
+    assert again["failed"] == 1
