@@ -76,7 +76,7 @@ class Report:
         return document
 
     def _results(self, records: list[Path]) -> dict[str, Any]:
-        from pubc.report.tables import write_results
+        from pubc.report.tables.write import write_results
 
         if len(self.paths) > 1 or self.figures is not None:
             raise UsageError(

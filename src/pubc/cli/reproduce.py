@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from pubc.cli.console import facts, headline, progress, say
-from pubc.cli.reproduce_table import draw
 from pubc.errors import InterruptedRun, UnknownNameError, UsageError
 
 if TYPE_CHECKING:
@@ -53,6 +52,8 @@ class Reproduce:
     """Your files for rows that need them: NAME=PATH. --list says which names there are."""
     only: str = ""
     """Only rows or columns that contain this text."""
+    skip: str = ""
+    """No rows or columns that contain this text."""
     retry_failed: bool = False
     """Try cells again that failed before."""
     list: bool = False
@@ -80,7 +81,7 @@ class Reproduce:
         finally:
             documents = book.write(time.monotonic() - began)
         if not self.json:
-            self._show(plan, book, documents)
+            self._show(plan, book)
         return {
             "table": self.table,
             "scale": self.scale,
@@ -130,7 +131,7 @@ class Reproduce:
             workers=0 if self.engine == "serial" else 1,
         )
         data = {name: DatasetSpec(name=name, sha256=sha256) for name, sha256 in hashes.items()}
-        plan = Plan(table, SCALES[self.scale], self.random_seeds, cache, data, self.only)
+        plan = Plan(table, SCALES[self.scale], self.random_seeds, cache, data, self.only, self.skip)
         if not plan.cells():
             raise UsageError(f"No row or column of {self.table} contains {self.only!r}.")
         return plan
@@ -159,6 +160,8 @@ class Reproduce:
         ]
         if self.only:
             words.append(f"--only {self.only!r}")
+        if self.skip:
+            words.append(f"--skip {self.skip!r}")
         return " ".join(words)
 
     def _tables(self) -> dict[str, Any]:
@@ -193,15 +196,13 @@ class Reproduce:
             say(f"{finished:,} of {len(cells):,} cells are finished.")
         return {"table": self.table, "scale": self.scale, "cells": cells}
 
-    def _show(self, plan: Plan, book: Book, documents: Sequence[dict[str, Any]]) -> None:
+    def _show(self, plan: Plan, book: Book) -> None:
+        from pubc.report.tables import lines, read_table
+
         headline(plan.table.title)
-        say(draw(plan.table, documents))
-        reasons: dict[str, str] = {}
-        for document in documents:
-            if "failed" in document:
-                reasons.setdefault(document["failed"]["message"], document["row"])
-        for reason, row in reasons.items():
-            say(f"{row}: {reason}")
+        made = read_table(book.lines.parent, plan.table.name).sheet
+        for line in lines(made, width=shutil.get_terminal_size().columns):
+            say(line)
         say(f"Scaled down: {plan.table.scaled_down.get(plan.scale.name, 'nothing')}")
         facts([("records", str(book.lines)), ("page", f"pubc report {book.lines.parent}")])
 

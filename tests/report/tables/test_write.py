@@ -6,7 +6,8 @@ import re
 import pytest
 
 from pubc.cli.main import main
-from pubc.report.tables import read_tables, write_results
+from pubc.report.tables import read_tables
+from pubc.report.tables.write import write_results
 from pubc.results import Record, append
 from tests.report.browser import needs_browser
 from tests.report.reading import Page

@@ -6,7 +6,6 @@ Heads and records come from `pubc reproduce`; nothing here computes a cell.
 from pubc.report.tables.folder import Table, find_records, read_table, read_tables
 from pubc.report.tables.sheet import Sheet, sheet
 from pubc.report.tables.terminal import lines
-from pubc.report.tables.write import write_results
 
 __all__ = [
     "Sheet",
@@ -16,5 +15,4 @@ __all__ = [
     "read_table",
     "read_tables",
     "sheet",
-    "write_results",
 ]
