@@ -17,9 +17,11 @@ __all__ = ["TABLES", "get_table"]
 
 TABLES: dict[str, str] = {
     "pu-accuracy": "Table 1: how often the filter is right, beside two PU baselines",
+    "policy-scores": "Table 2: what policies earn that learned from mixed data, by learner",
     "convergence": "Table 3 and Figure 3: the rounds of the filter, with their histograms",
     "collection": "Table 4: returns and sizes of the sources",
     "ablation": "Table 5: what each part of the method is worth",
+    "d4rl": "Table 6 and Figure 5: offline reinforcement learning with and without PU",
     "seeds": "ours: accuracy against the number of seed trajectories",
 }
 """Every table with one line of help; the module of the same name (with _) lists its cells."""

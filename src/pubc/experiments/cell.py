@@ -108,6 +108,10 @@ class LearnerSpec:
     """How many trajectories are played."""
     reference: tuple[float, float] | None = None
     """Returns that count as scores 0 and 1; those of `pubc.evaluate` if omitted."""
+    curve_every: int | None = None
+    """Updates between two points of a learning curve; None for no curve."""
+    curve_trajectories: int = 10
+    """How many trajectories are played for a point."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +183,7 @@ SCALES: dict[str, Scale] = {
         trajectories_per_source=100,
         robot_seeds=SeedSpec(trajectories=10),
         subset=4096,
-        updates=20_000,
+        updates=10_000,
         evaluation_trajectories=20,
     ),
     "paper": Scale("paper", steps_per_source=500_000),

@@ -65,14 +65,15 @@ class Plan:
     """The user's files by name."""
     only: str = ""
     """Only rows or columns that contain this."""
+    skip: str = ""
+    """No rows or columns that contain this."""
 
     def cells(self) -> list[Cell]:
         """The cells in the order of the table."""
-        word = self.only.lower()
         return [
             cell
             for cell in self.table.cells(self.scale, self.random_seeds, self.data)
-            if word in cell.row.lower() or word in cell.column.lower()
+            if _told(self.only, cell) and not (self.skip and _told(self.skip, cell))
         ]
 
     def identity(self, cell: Cell) -> dict[str, Any]:
@@ -224,6 +225,10 @@ class _Run:
         left = spent / self.done * (self.total - self.done) if self.done else None
         records = len(self.cells) - len(self.missing)
         return Progress(self.done, self.total, word, left, records, len(self.cells))
+
+
+def _told(word: str, cell: Cell) -> bool:
+    return word.lower() in cell.row.lower() or word.lower() in cell.column.lower()
 
 
 def _job(cell: Cell) -> FilterJob | None:

@@ -149,6 +149,10 @@ class Clone:
         """Whether the held-out loss has stopped falling."""
         return self._held is not None and self._waited >= self.plan.patience
 
+    def updates_after(self, epochs: int) -> int:
+        """Updates that so many epochs make."""
+        return epochs * max(1, self._feed.steps // self.plan.batch_size)
+
     def state(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Everything that training changes, to go on from later."""
         step = self._step

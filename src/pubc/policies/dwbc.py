@@ -118,6 +118,10 @@ class WeightedClone:
     settled = False
     """The paper trains for a fixed number of updates."""
 
+    def updates_after(self, epochs: int) -> int:
+        """Updates that so many epochs make."""
+        return min(self.updates, epochs * _PER_EPOCH)
+
     def state(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Everything that training changes."""
         arrays = {

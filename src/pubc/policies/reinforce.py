@@ -110,6 +110,10 @@ class OfflineRun:
             )
         return means
 
+    def updates_after(self, epochs: int) -> int:
+        """Updates that so many epochs make."""
+        return min(self.updates, epochs * _PER_EPOCH)
+
     def state(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Everything that training changes."""
         arrays: dict[str, Array] = {}

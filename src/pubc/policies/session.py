@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from pubc.errors import DataError, InterruptedRun, UsageError
+from pubc.policies.checkups import Checkups
 from pubc.policies.store import TrainedPolicy, read_tensors, save
 from pubc.storage import append_line, atomic_folder, lock, read_json, verify, write_json
 from pubc.trajectory import Array
@@ -25,6 +26,9 @@ from pubc.trajectory import Array
 __all__ = ["Epoch", "Session", "Trainer"]
 
 METRICS = "metrics.jsonl"
+EVALUATIONS = "evaluations.jsonl"
+_LOOK = "evaluation"
+"""Under this name the history of a run holds what a checkup found after an epoch."""
 _CHECKPOINT = re.compile(r"^checkpoint-(\d{6})$")
 _KEEP = 2
 
@@ -44,6 +48,10 @@ class Trainer(Protocol):
     @property
     def settled(self) -> bool:
         """Whether more epochs would change nothing that matters."""
+        ...
+
+    def updates_after(self, epochs: int) -> int:
+        """Updates that so many epochs make."""
         ...
 
     def state(self) -> tuple[dict[str, Array], dict[str, Any]]:
@@ -91,6 +99,8 @@ class Session:
     """Replace an existing policy folder."""
     every: float = 30.0
     """Seconds between checkpoints."""
+    checkups: Checkups | None = None
+    """Evaluations on the way; the policy folder then holds them in evaluations.jsonl."""
 
     @property
     def folder(self) -> Path:
@@ -114,19 +124,20 @@ class Session:
                 if self.trainer.settled:
                     break
                 metrics = self._advance(number)
-                history.append({"epoch": number + 1, **metrics})
+                updates = self.trainer.updates_after(number + 1)
+                history.append({"epoch": number + 1, "updates": updates, **metrics})
                 append_line(self.folder / METRICS, history[-1])
+                self._look(history)
                 if time.monotonic() - saved >= self.every:
                     self._checkpoint(history)
                     saved = time.monotonic()
                 yield Epoch(number + 1, self.trainer.epochs, metrics)
-            lines = "".join(json.dumps(line) + "\n" for line in history)
             facts = {**self.about, "training": {**self.trainer.about(), "epochs": len(history)}}
             save(
                 self.out,
                 self.trainer.policy(),
                 about=facts,
-                files={METRICS: lines.encode()},
+                files=self._files(history),
                 overwrite=self.overwrite,
             )
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -141,6 +152,27 @@ class Session:
                 f"Stopped in epoch {number + 1} of {self.trainer.epochs}. The same command with "
                 f"--resume goes on after epoch {reached}."
             ) from None
+
+    def _look(self, history: list[dict[str, Any]]) -> None:
+        """Evaluate after the last epoch of the history, where that is due."""
+        if self.checkups is None:
+            return
+        after = int(history[-1]["updates"])
+        before = int(history[-2]["updates"]) if len(history) > 1 else 0
+        last = len(history) == self.trainer.epochs or self.trainer.settled
+        if last or self.checkups.due(before, after):
+            found = self.checkups.measure(self.trainer.policy(), after)
+            history[-1][_LOOK] = found.document()
+
+    def _files(self, history: list[dict[str, Any]]) -> dict[str, bytes]:
+        """What lies beside the policy: how training went, and what the checkups found."""
+        files = {METRICS: [_told(line) for line in history]}
+        if self.checkups is not None:
+            files[EVALUATIONS] = [line[_LOOK] for line in history if _LOOK in line]
+        return {
+            name: "".join(json.dumps(line) + "\n" for line in lines).encode()
+            for name, lines in files.items()
+        }
 
     def _check_place(self) -> None:
         if self.out.exists() and not self.overwrite:
@@ -172,7 +204,7 @@ class Session:
             break
         metrics.unlink(missing_ok=True)
         for line in history:
-            append_line(metrics, line)
+            append_line(metrics, _told(line))
         return history
 
     def _identity(self) -> dict[str, Any]:
@@ -197,3 +229,8 @@ class Session:
             )
         for old in self._checkpoints()[:-_KEEP]:
             shutil.rmtree(old, ignore_errors=True)
+
+
+def _told(line: Mapping[str, Any]) -> dict[str, Any]:
+    """What metrics.jsonl says about an epoch."""
+    return {name: value for name, value in line.items() if name != _LOOK}

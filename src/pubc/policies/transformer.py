@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -142,7 +143,8 @@ class TransformerModule(nn.Module):
 
     def __init__(self, policy: TransformerPolicy) -> None:
         super().__init__()
-        self.transformer = policy.algorithm.impl.modules.transformer.cpu()
+        # A copy: the original may still be in training, on another device.
+        self.transformer = copy.deepcopy(policy.algorithm.impl.modules.transformer).cpu()
         for name, array in {
             "mean": policy.normaliser.mean,
             "std": policy.normaliser.scale,

@@ -1,0 +1,50 @@
+"""How long each learner trains at each scale, said once for every table that has learners."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pubc.experiments.cell import LearnerSpec, Scale
+from pubc.experiments.learn import DATA
+
+__all__ = ["SCALED_DOWN", "learner"]
+
+_SHARE = {"td3bc": 2.0, "dt": 0.2}
+"""Updates at scale `small`, as a share of the others' updates: TD3+BC updates its policy in every
+second one only, and one of the Decision Transformer costs as much as fifty of the others."""
+_SLOW = "dt"
+
+SCALED_DOWN = (
+    "Learners make 10,000 updates instead of a million (TD3+BC 20,000, the decision transformer "
+    "2,000); PLAS warms up for half of them, as in the paper. Cloning uses pubc's recipe `auto` "
+    "within those 10,000 updates. A policy plays 20 trajectories instead of 100 (the decision "
+    "transformer 10)."
+)
+"""What differs from the paper at scale `small`."""
+
+
+def learner(
+    algo: str, environment: str, scale: Scale, *, curve_points: int | None = None
+) -> LearnerSpec:
+    """A learner at a scale.
+
+    Args:
+        algo: A learner of `pubc.policies`, or `data`.
+        environment: Where it is evaluated.
+        scale: How large everything is.
+        curve_points: Points of its learning curve; None for no curve.
+    """
+    small = scale.name != "paper"
+    updates = round(scale.updates * (_SHARE.get(algo, 1.0) if small else 1.0))
+    options: dict[str, Any] = {"recipe": "auto" if small else "paper"}
+    # The paper's cloning is counted in epochs, 200 of them; its recipe says so.
+    if algo != DATA and (small or algo != "bc"):
+        options["updates"] = updates
+    played = scale.evaluation_trajectories
+    return LearnerSpec(
+        algo,
+        environment,
+        {} if algo == DATA else options,
+        evaluation_trajectories=max(1, played // 2) if small and algo == _SLOW else played,
+        curve_every=None if curve_points is None else max(1, updates // curve_points),
+    )
