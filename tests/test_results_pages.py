@@ -3,15 +3,20 @@
 import importlib.util
 import re
 import shlex
+import shutil
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from pubc.report.tables import read_tables
+from pubc.report.tables.write import write_results
 from pubc.results import read
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
+RECORDS = DOCS / "records"
+computed = pytest.mark.skipif(not RECORDS.is_dir(), reason="docs/records: no table computed yet")
 MADE_BY = re.compile(r"^Made by `(?P<command>[^`]+)` .*? on (?P<machine>.+?); the records", re.M)
 
 
@@ -35,3 +40,25 @@ def test_the_records_on_cloning_are_the_cells_of_its_table(small: ModuleType):
     asked = {small.key_of(cell) for cell in small.cells(small.parser().parse_args([]))}
     found = [record.key for record in read(DOCS / "results-small.jsonl")]
     assert sorted(found) == sorted(asked)
+
+
+@computed
+def test_the_page_of_results_is_what_the_report_makes_of_the_records(tmp_path: Path):
+    shutil.copytree(RECORDS, tmp_path / "records")
+    written = write_results(tmp_path / "records", tmp_path / "results.md")
+    assert (tmp_path / "results.md").read_text() == (DOCS / "results.md").read_text()
+    # How a picture is drawn depends on the version of matplotlib; that it is there does not.
+    drawn = {path.name for path in written.figures}
+    assert drawn == {path.name for path in (DOCS / "images").glob("results-*.svg")}
+
+
+@computed
+def test_every_place_that_falls_short_or_differs_is_explained():
+    silent = [
+        f"{table.sheet.head.table}: {place.row}, {place.column}: {place.words}"
+        for table in read_tables(RECORDS)
+        for group in table.explained()
+        for place in group.places
+        if group.note is None
+    ]
+    assert not silent, "\n".join(silent)

@@ -25,9 +25,8 @@ def as_markdown(tables: Sequence[Table], figures: Mapping[str, str], records: st
     parts = [
         "# Results",
         HOW_TO_READ,
-        f"This page is written by `pubc report` from the records in [{safe(records)}]({records}); "
-        "only the explanations below *Where we fall short or differ* are by hand, in the notes "
-        "beside the records.",
+        f"This page is written by `pubc report` from [records]({records}); only the explanations "
+        "below *Where we fall short or differ* are by hand, in the notes beside the records.",
         "\n".join(
             f"- [{_ticked(table.sheet.head.title)}](#{table.sheet.head.table})" for table in tables
         ),

@@ -11,7 +11,7 @@ from pubc.errors import DataError
 from pubc.report.tables.head import Head
 from pubc.results import Record
 
-__all__ = ["Paper", "Reading", "readings", "strange"]
+__all__ = ["Paper", "Reading", "is_failure", "readings", "strange"]
 
 Paper = float | str | None
 """The paper's figure, or its mark for one that it does not have."""
@@ -51,6 +51,12 @@ def readings(head: Head, records: Sequence[Record], where: str) -> list[Reading]
     return [_read(head, record, where) for record in records]
 
 
+def is_failure(record: Record) -> bool:
+    """Whether a cell failed, and not just for want of a file."""
+    failed = record.values.get("failed")
+    return failed is not None and failed["kind"] != _NOT_GIVEN
+
+
 def _read(head: Head, record: Record, where: str) -> Reading:
     values, failed = record.values, record.values.get("failed")
     try:
@@ -62,7 +68,7 @@ def _read(head: Head, record: Record, where: str) -> Reading:
             value=None if failed else _figure(head, values[values["measure"]]),
             paper=_paper(head, values.get("paper")),
             failure=None if failed is None else _why(failed["kind"], failed["message"]),
-            given=failed is None or failed["kind"] != _NOT_GIVEN,
+            given=failed is None or is_failure(record),
             status=None if status in (None, "converged") else str(status),
         )
     except (KeyError, TypeError, ValueError) as error:

@@ -10,7 +10,7 @@ from typing import Any
 from pubc.report.tables.groups import Row, summary, with_totals
 from pubc.report.tables.head import Head, head_of
 from pubc.report.tables.place import EMPTY, Place, rounded
-from pubc.report.tables.readings import Reading, readings
+from pubc.report.tables.readings import Reading, is_failure, readings
 from pubc.results import Record
 
 __all__ = ["Sheet", "sheet"]
@@ -34,7 +34,12 @@ class Sheet:
     @property
     def failed(self) -> int:
         """Cells that failed."""
-        return sum("failed" in record.values for record in self.records)
+        return sum(is_failure(record) for record in self.records)
+
+    @property
+    def not_given(self) -> int:
+        """Cells that nobody gave the data for."""
+        return sum("failed" in record.values for record in self.records) - self.failed
 
 
 def sheet(document: Mapping[str, Any], records: Sequence[Record], where: str) -> Sheet:

@@ -32,10 +32,12 @@ def facts(sheet: Sheet) -> list[tuple[str, str]]:
     if head.cells is not None:
         cells += f" of {head.cells:,}"
     cells += f", {sheet.random_seeds} random seeds" if sheet.random_seeds != 1 else ""
+    cells += f", {sheet.failed:,} failed" if sheet.failed else ""
+    cells += f", {sheet.not_given:,} without data" if sheet.not_given else ""
     return [
         ("Scale", head.scale),
         ("Scaled down", " ".join(head.scaled_down) or "nothing"),
-        ("Cells", cells + (f", {sheet.failed:,} failed" if sheet.failed else "")),
+        ("Cells", cells),
         ("Wall time", duration(head.wall_seconds)),
         ("Machine", _machine(head.machine)),
         ("pubc", f"{head.pubc}; code of {', '.join(f'{s} {d}' for s, d in head.code.items())}"),
