@@ -4,7 +4,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pubc.errors import DataError, UsageError
-from pubc.formats import parquet
+from pubc.formats import parquet, parquet_write
 
 
 def refusal(path) -> DataError:
@@ -66,7 +66,7 @@ def test_arrays_come_back_as_they_went(tmp_path, dtype, shape):
     rng = np.random.Generator(np.random.Philox(2))
     values = rng.integers(0, 2, (7, *shape)).astype(dtype)
     path = tmp_path / "x.parquet"
-    parquet.write_tables(path, [parquet.make_table({"x": values})])
+    parquet_write.write_tables(path, [parquet_write.make_table({"x": values})])
     back = parquet.to_numpy(path, parquet.read_table(path), "x")
     assert back.shape == values.shape
     assert back.dtype == values.dtype.newbyteorder("=")
@@ -76,7 +76,7 @@ def test_arrays_come_back_as_they_went(tmp_path, dtype, shape):
 def test_every_kind_of_nan_survives(tmp_path):
     values = np.array([0x7FC00000, 0x7FC00001, 0xFFC0BEEF, 0x80000000], dtype="u4").view("f4")
     path = tmp_path / "x.parquet"
-    parquet.write_tables(path, [parquet.make_table({"x": values})])
+    parquet_write.write_tables(path, [parquet_write.make_table({"x": values})])
     back = parquet.to_numpy(path, parquet.read_table(path), "x")
     assert back.tobytes() == values.tobytes()
 
@@ -84,7 +84,7 @@ def test_every_kind_of_nan_survives(tmp_path):
 def test_a_flipped_bit_in_what_pubc_wrote_is_found(tmp_path):
     path = tmp_path / "x.parquet"
     values = np.random.Generator(np.random.Philox(2)).normal(size=500)
-    parquet.write_tables(path, [parquet.make_table({"x": values})])
+    parquet_write.write_tables(path, [parquet_write.make_table({"x": values})])
     data = bytearray(path.read_bytes())
     data[len(data) // 3] ^= 4
     path.write_bytes(data)
@@ -93,7 +93,7 @@ def test_a_flipped_bit_in_what_pubc_wrote_is_found(tmp_path):
 
 def test_numbers_that_parquet_cannot_hold_are_a_usage_error():
     with pytest.raises(UsageError, match="complex128"):
-        parquet.make_table({"x": np.zeros(3, dtype=complex)})
+        parquet_write.make_table({"x": np.zeros(3, dtype=complex)})
 
 
 def test_text_is_not_taken_for_numbers(tmp_path):

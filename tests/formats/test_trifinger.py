@@ -109,6 +109,13 @@ def test_whole_numbers_where_fractions_belong_are_told(tmp_path, arrays):
     assert "odd_dtype" in {problem.code for problem in read.problems}
 
 
+@pytest.mark.parametrize("choice", [{"reward_key": "torque"}, {"action_key": "torque"}], ids=str)
+def test_a_key_that_is_not_there_is_named_with_those_there_are(tmp_path, arrays, choice):
+    with pytest.raises(DataError, match=r"torque: no such array.*observations") as caught:
+        formats.read(dataset(tmp_path, arrays), formats.ReadOptions(cache=False, **choice))
+    assert caught.value.code == "missing_key"
+
+
 def test_a_missing_array_is_named_with_those_there_are(tmp_path, arrays):
     del arrays["actions"]
     with pytest.raises(DataError, match=r"actions: no such array.*observations") as caught:

@@ -10,14 +10,13 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-import numpy as np
-
 from pubc.formats.assemble import Raw, assemble
 from pubc.formats.findings import Findings
 from pubc.formats.options import ReadOptions
-from pubc.formats.parts import PARTS, Part, record_parts
+from pubc.formats.parts import PARTS, join, record_arrays
+from pubc.formats.zarr_describe import Described, describe
 from pubc.formats.zarr_keys import FolderKeys, Keys, ZipKeys
-from pubc.formats.zarrs import Described, describe, ends_to_lengths, load, load_named
+from pubc.formats.zarrs import cut_to, ends_to_lengths, load, load_named
 from pubc.trajectory import Array, TrajectorySet
 
 __all__ = ["EXTRA", "SLOW", "read"]
@@ -58,26 +57,16 @@ def _read(keys: Keys, options: ReadOptions, findings: Findings) -> TrajectorySet
     )
     ends = load(keys, every[_ENDS], options, findings)
     lengths = ends_to_lengths(ends, rows, _ENDS, options, findings)
-    kept = int(lengths.sum())
-    extras = _extras(keys, arrays, {*names, action, reward}, rows, options, findings)
-    return assemble(
-        Raw(
-            observations=(flat[0] if len(flat) == 1 else np.concatenate(flat, axis=1))[:kept],
-            actions=actions if len(actions) != rows else actions[:kept],
-            rewards=rewards if rewards is None or len(rewards) != rows else rewards[:kept],
-            terminals=None,
-            timeouts=None,
-            lengths=lengths,
-            extras={name: column[:kept] for name, column in extras.items()},
-            metadata={
-                PARTS: record_parts(
-                    [Part(n, p.shape[1:], p.dtype) for n, p in zip(names, parts, strict=True)]
-                )
-            },
-        ),
-        options,
-        findings,
+    raw = Raw(
+        observations=join(flat),
+        actions=actions,
+        rewards=rewards,
+        terminals=None,
+        timeouts=None,
+        extras=_extras(keys, arrays, {*names, action, reward}, rows, options, findings),
+        metadata={PARTS: record_arrays(names, parts)},
     )
+    return assemble(cut_to(lengths, raw), options, findings)
 
 
 def _observation_names(

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from pubc.formats.assemble import Raw, assemble
 from pubc.formats.findings import Findings
+from pubc.formats.lerobot_check import cross_check
 from pubc.formats.lerobot_meta import INDEX, Episodes, Info, read_episodes, read_info, read_tasks
 from pubc.formats.lerobot_notes import read_notes
-from pubc.formats.lerobot_rows import Rows, cross_check, read_rows
+from pubc.formats.lerobot_rows import Rows, read_rows
 from pubc.formats.lerobot_subset import keep_command, numbers_of, subset_of
 from pubc.formats.lerobot_write import VERSIONS, write
 from pubc.formats.options import ReadOptions
-from pubc.formats.parts import PARTS, Part, record_parts
+from pubc.formats.parts import PARTS, join, record_arrays
 from pubc.formats.selection import Selection
 from pubc.trajectory import Array, TrajectorySet
 
@@ -155,7 +156,7 @@ def _plain(info: Info, rows: Rows, options: ReadOptions, findings: Findings) -> 
     if options.reward_key is not None:
         _need(columns, reward, findings)
     return Raw(
-        observations=flat[0] if len(flat) == 1 else np.concatenate(flat, axis=1),
+        observations=join(flat),
         actions=_need(columns, action, findings),
         rewards=columns.get(reward),
         terminals=columns["next.terminal"] if exact else columns.get("next.done"),
@@ -165,9 +166,7 @@ def _plain(info: Info, rows: Rows, options: ReadOptions, findings: Findings) -> 
             "codebase_version": info.document.get("codebase_version"),
             "fps": info.document.get("fps"),
             "robot_type": info.document.get("robot_type"),
-            PARTS: record_parts(
-                [Part(k, p.shape[1:], p.dtype) for k, p in zip(keys, parts, strict=True)]
-            ),
+            PARTS: record_arrays(keys, parts),
             "action_key": action,
             "tasks": _task_words(tasks),
         },

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from pubc.formats.assemble import Raw
 from pubc.formats.findings import Findings
 from pubc.formats.lerobot_meta import Info, inside
-from pubc.formats.parquet import make_table, pick, read_table, to_numpy, write_tables
+from pubc.formats.parquet import read_table, to_numpy
+from pubc.formats.parquet_write import make_table, pick, write_tables
 from pubc.storage import read_json, write_json
 from pubc.trajectory import Array, TrajectorySet
 

@@ -1,8 +1,8 @@
 """The frames of a LeRobot dataset, grouped by what each frame says of itself.
 
 File offsets in the metadata are often stale, so rows are grouped by their `episode_index`
-and ordered by their `frame_index`. Only then are the three accounts of the dataset compared:
-`meta/info.json`, the list of episodes, and the frames.
+and ordered by their `frame_index`. What the metadata says of them is compared only then, by
+`pubc.formats.lerobot_check`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pubc.formats.options import ReadOptions
 from pubc.formats.parquet import is_numeric, read_table, to_numpy
 from pubc.trajectory import Array
 
-__all__ = ["Rows", "cross_check", "read_rows"]
+__all__ = ["Rows", "read_rows"]
 
 Integers = NDArray[np.int64]
 
@@ -87,7 +87,7 @@ def read_rows(
         name: parts[0][name] if len(parts) == 1 else np.concatenate([p[name] for p in parts])
         for name in parts[0]
     }
-    return _group(columns, files, lost, options, findings)
+    return _group(columns, files, lost, findings)
 
 
 def _is_image(about: dict[str, Any]) -> bool:
@@ -198,7 +198,6 @@ def _group(
     columns: dict[str, Array],
     files: dict[int, list[Path]],
     lost: list[int],
-    options: ReadOptions,
     findings: Findings,
 ) -> Rows:
     episode, frame = columns["episode_index"], columns["frame_index"]
@@ -224,148 +223,4 @@ def _group(
     starts = np.concatenate([[0], np.flatnonzero(~same) + 1]).astype(np.int64)
     lengths = np.diff(np.append(starts, len(episode))).astype(np.int64)
     numbers = episode[starts].astype(np.int64)
-    rows = Rows(columns, numbers, starts, lengths, files, lost)
-    gaps = frame != np.arange(len(frame)) - np.repeat(starts, lengths)
-    if gaps.any():
-        row = int(np.argmax(gaps))
-        _conflict(
-            "frame_index",
-            f"data: the frames of {len(np.unique(episode[gaps])):,} episodes are not numbered "
-            f"0, 1, 2 ... (first: episode {int(episode[row])}, frame {int(frame[row])})",
-            int(episode[row]),
-            int(gaps.sum()),
-            options,
-            findings,
-        )
-    return rows
-
-
-def cross_check(
-    info: Info, episodes: Episodes | None, rows: Rows, options: ReadOptions, findings: Findings
-) -> None:
-    """Compare `meta/info.json`, the list of episodes and the frames; refuse a conflict."""
-    if episodes is None:
-        what = "meta/episodes.jsonl" if info.version == "v2.1" else "meta/episodes"
-        _conflict(what, f"{what} is missing", 0, 1, options, findings)
-    else:
-        _check_list(episodes, rows, options, findings)
-        _check_places(info, episodes, rows, options, findings)
-    if rows.lost:
-        return
-    empty = 0 if episodes is None else int((episodes.lengths == 0).sum())
-    totals = (
-        ("total_episodes", len(rows.numbers) + empty),
-        ("total_frames", int(rows.lengths.sum())),
-    )
-    for name, found in totals:
-        declared = info.count(name)
-        if declared != found:
-            first = int(rows.numbers[-1]) if declared is None or declared > found else declared
-            said = f"meta/info.json says {declared}, the data holds {found:,}"
-            _conflict(name, said, first, 1, options, findings)
-
-
-def _check_list(episodes: Episodes, rows: Rows, options: ReadOptions, findings: Findings) -> None:
-    listed = dict(zip(episodes.numbers.tolist(), episodes.lengths.tolist(), strict=True))
-    found = dict(zip(rows.numbers.tolist(), rows.lengths.tolist(), strict=True))
-    wrong = [
-        number
-        for number in sorted(listed.keys() | found.keys())
-        if listed.get(number) != found.get(number, 0) and number not in set(rows.lost)
-    ]
-    if wrong:
-        first = wrong[0]
-        _conflict(
-            "length",
-            f"{episodes.file} says that episode {first} has {listed.get(first, 'no entry')} "
-            f"frames, the data has {found.get(first, 0)} ({len(wrong):,} such episodes)",
-            first,
-            len(wrong),
-            options,
-            findings,
-        )
-
-
-def _check_places(
-    info: Info, episodes: Episodes, rows: Rows, options: ReadOptions, findings: Findings
-) -> None:
-    """File and row positions: never used for reading, but a lie about them is told."""
-    wrong = [
-        number
-        for file, held in episodes.expected_files(info).items()
-        for number in held
-        if rows.files.get(number, [file]) != [file]
-    ]
-    if wrong:
-        file = rows.files[wrong[0]][0].relative_to(info.root).as_posix()
-        _conflict(
-            "data/file_index",
-            f"{episodes.file} points {len(wrong):,} episodes to a file that does not hold them "
-            f"(first: episode {wrong[0]}, which lies in {file})",
-            wrong[0],
-            len(wrong),
-            options,
-            findings,
-        )
-    index = rows.columns.get("index")
-    if index is None or index.ndim != 1:
-        return
-    begins = dict(zip(rows.numbers.tolist(), index[rows.starts].tolist(), strict=True))
-    ends = rows.starts + rows.lengths - 1
-    stops = dict(zip(rows.numbers.tolist(), (index[ends] + 1).tolist(), strict=True))
-    for name, truth in (("dataset_from_index", begins), ("dataset_to_index", stops)):
-        column = episodes.columns.get(name, [])
-        pairs = zip(episodes.numbers.tolist(), column, strict=False)
-        bad = [(n, said) for n, said in pairs if n in truth and said != truth[n]]
-        if bad:
-            number, said = bad[0]
-            _conflict(
-                name,
-                f"{episodes.file} says {said} for episode {number}, its frames say "
-                f"{truth[number]} ({len(bad):,} such episodes)",
-                number,
-                len(bad),
-                options,
-                findings,
-            )
-    _check_index(rows, index, options, findings)
-
-
-def _check_index(rows: Rows, index: Array, options: ReadOptions, findings: Findings) -> None:
-    inner = np.ones(len(index) - 1, dtype=np.bool_)
-    if rows.lost:
-        inner[rows.starts[1:] - 1] = False
-    broken = (np.diff(index) != 1) & inner
-    if broken.any():
-        row = int(np.argmax(broken)) + 1
-        number = int(rows.columns["episode_index"][row])
-        _conflict(
-            "index",
-            f"data: the running number jumps from {int(index[row - 1])} to {int(index[row])} in "
-            f"episode {number} ({int(broken.sum()):,} jumps)",
-            number,
-            int(broken.sum()),
-            options,
-            findings,
-        )
-
-
-def _conflict(
-    name: str, said: str, first: int, count: int, options: ReadOptions, findings: Findings
-) -> None:
-    if options.trust == "data":
-        findings.repair(
-            "meta_conflict",
-            f"{said}; the index was rebuilt from the data.",
-            field=name,
-            count=count,
-            first=first,
-        )
-        return
-    findings.refuse(
-        "meta_conflict",
-        f"{said}. --trust data rebuilds the index from the frames.",
-        field=name,
-        index=first,
-        count=count,
-    )
+    return Rows(columns, numbers, starts, lengths, files, lost)

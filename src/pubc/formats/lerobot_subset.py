@@ -28,7 +28,8 @@ from pubc.formats.lerobot_meta import (
 )
 from pubc.formats.lerobot_notes import read_notes
 from pubc.formats.lerobot_write import CHUNK, KIND, Writer
-from pubc.formats.parquet import join, pick, read_table, to_numpy
+from pubc.formats.parquet import read_table, to_numpy
+from pubc.formats.parquet_write import join, pick
 from pubc.storage import atomic_folder, write_json
 
 __all__ = ["keep_command", "numbers_of", "subset_of"]

@@ -19,7 +19,8 @@ from pubc.errors import UsageError
 from pubc.formats.lerobot_meta import DATA_PATHS, INDEX, fill
 from pubc.formats.lerobot_notes import features_of, write_notes
 from pubc.formats.lerobot_stats import episode_stats, join_stats
-from pubc.formats.parquet import is_numeric, make_table, to_numpy, with_column, write_tables
+from pubc.formats.parquet import is_numeric, to_numpy
+from pubc.formats.parquet_write import make_table, with_column, write_tables
 from pubc.storage import atomic_folder, write_json
 from pubc.trajectory import Trajectory, TrajectorySet
 

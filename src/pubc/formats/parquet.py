@@ -1,9 +1,9 @@
 """Parquet files from strangers: sizes checked before anything is decoded, numbers out.
 
-The only door to pyarrow. A Parquet file can promise two thousand million rows in a few
+The only door to pyarrow for files. A Parquet file can promise two thousand million rows in a few
 bytes (runs and deltas compress without bound), carry Arrow extension types that once held
 pickles, or have lost its footer with the writer that died. Each is refused in words that
-name the file. What is written here carries page checksums.
+name the file.
 """
 
 from __future__ import annotations
@@ -11,27 +11,16 @@ from __future__ import annotations
 import base64
 import binascii
 import contextlib
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pubc.errors import DataError, EnvironmentFailure, MissingExtraError, UsageError
+from pubc.errors import DataError, EnvironmentFailure, MissingExtraError
 from pubc.trajectory import Array
 
-__all__ = [
-    "is_numeric",
-    "join",
-    "make_table",
-    "open_parquet",
-    "pick",
-    "read_table",
-    "to_numpy",
-    "with_column",
-    "write_tables",
-]
+__all__ = ["arrow", "is_numeric", "open_parquet", "read_table", "to_numpy"]
 
 RATIO_LIMIT = 1000
 """Decoded bytes per stored byte that are still believed."""
@@ -48,7 +37,12 @@ _WIDTHS = {
 }
 
 
-def _arrow() -> Any:
+def arrow() -> Any:
+    """The library.
+
+    Raises:
+        MissingExtraError: It is not installed.
+    """
     try:
         import pyarrow
         import pyarrow.parquet
@@ -64,7 +58,7 @@ def open_parquet(path: Path) -> Any:
         DataError: No Parquet file, no footer, a promise out of proportion, or a type that
             could carry code.
     """
-    pa = _arrow()
+    pa = arrow()
     size = _check_ends(path)
     with _words(path):
         file = pa.parquet.ParquetFile(
@@ -102,7 +96,7 @@ def read_table(path: Path, wanted: Callable[[str, Any], bool] | None = None) -> 
 
 def is_numeric(kind: Any) -> bool:
     """Whether an Arrow type is a number, a boolean, or lists of them."""
-    pa = _arrow()
+    pa = arrow()
     while pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
         kind = kind.value_type
     return bool(
@@ -124,103 +118,6 @@ def to_numpy(path: Path, table: Any, name: str) -> Array:
     if len(shapes) > 1:
         _refuse_ragged(path, name, sorted(shapes))
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-
-def make_table(columns: Mapping[str, Any], *, index: str | None = None) -> Any:
-    """A table from arrays with one row each, or lists of words (or None).
-
-    Args:
-        columns: By name. Arrays of shape (rows, n) become fixed-size lists, arrays of more
-            axes nested lists.
-        index: Column that pandas shall take as the index.
-    """
-    pa = _arrow()
-    table = pa.table({name: _to_arrow(pa, values) for name, values in columns.items()})
-    if index is None:
-        return table
-    return table.replace_schema_metadata({b"pandas": _pandas_words(columns, index)})
-
-
-def with_column(table: Any, name: str, values: Any) -> Any:
-    """The table with one column replaced, at its place."""
-    place = table.schema.get_field_index(name)
-    return table.set_column(place, name, _to_arrow(_arrow(), values))
-
-
-def pick(table: Any, rows: Any) -> Any:
-    """The given rows of a table, in that order."""
-    return table.take(_arrow().array(rows))
-
-
-def join(tables: Sequence[Any]) -> Any:
-    """Tables of one kind, one below the other; a missing column is filled with nulls."""
-    return _arrow().concat_tables(tables, promote_options="default")
-
-
-def write_tables(path: Path, tables: Iterable[Any]) -> int:
-    """Write tables of one schema to a new file, each as one row group.
-
-    Returns:
-        Bytes written.
-    """
-    pa = _arrow()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    writer = None
-    try:
-        for table in tables:
-            if writer is None:
-                # Dictionaries would merge the many kinds of NaN into one.
-                writer = pa.parquet.ParquetWriter(
-                    path,
-                    table.schema,
-                    compression="snappy",
-                    use_dictionary=False,
-                    write_page_checksum=True,
-                )
-            writer.write_table(table, row_group_size=max(1, table.num_rows))
-    finally:
-        if writer is not None:
-            writer.close()
-    return path.stat().st_size
-
-
-def _to_arrow(pa: Any, values: Any) -> Any:
-    if not isinstance(values, np.ndarray) or values.dtype.kind in "US":
-        return pa.array(values if values is None else list(values))
-    if values.dtype.kind not in "fiub" or values.dtype.itemsize > 8:
-        raise UsageError(f"Parquet cannot hold numbers of dtype {values.dtype}.")
-    native = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("="))
-    inner = pa.array(native.reshape(-1))
-    for size in reversed(values.shape[2:]):
-        inner = pa.ListArray.from_arrays(_steps(len(inner), size), inner)
-    if values.ndim > 2:
-        return pa.ListArray.from_arrays(_steps(len(inner), values.shape[1]), inner)
-    return pa.FixedSizeListArray.from_arrays(inner, values.shape[1]) if values.ndim == 2 else inner
-
-
-def _steps(length: int, size: int) -> Any:
-    return np.arange(0, length + 1, size, dtype=np.int32)
-
-
-def _pandas_words(columns: Mapping[str, Any], index: str) -> bytes:
-    def entry(name: str, values: Any) -> dict[str, Any]:
-        numbers = isinstance(values, np.ndarray) and values.dtype.kind in "fiub"
-        kind = str(values.dtype) if numbers else "unicode"
-        return {
-            "name": name,
-            "field_name": name,
-            "pandas_type": kind,
-            "numpy_type": kind if numbers else "object",
-            "metadata": None,
-        }
-
-    words = {
-        "index_columns": [index],
-        "column_indexes": [],
-        "columns": [entry(name, values) for name, values in columns.items()],
-        "pandas_version": "2.0.0",
-    }
-    return json.dumps(words).encode()
 
 
 def _check_ends(path: Path) -> int:
@@ -326,7 +223,7 @@ def _refuse_ragged(path: Path, name: str, sizes: Sequence[Any]) -> None:
 @contextlib.contextmanager
 def _words(path: Path) -> Iterator[None]:
     """Turn Arrow's complaints about a file into ours."""
-    pa = _arrow()
+    pa = arrow()
     try:
         yield
     except (DataError, MemoryError):

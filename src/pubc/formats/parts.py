@@ -16,7 +16,17 @@ from pubc.formats.findings import Findings
 from pubc.formats.options import ReadOptions
 from pubc.trajectory import Array
 
-__all__ = ["PARTS", "Part", "choose_parts", "is_image", "joined_dtype", "record_parts", "split"]
+__all__ = [
+    "PARTS",
+    "Part",
+    "choose_parts",
+    "is_image",
+    "join",
+    "joined_dtype",
+    "record_arrays",
+    "record_parts",
+    "split",
+]
 
 PARTS = "observation_parts"
 """Key of the record in the metadata of a set."""
@@ -95,6 +105,17 @@ def joined_dtype(parts: Sequence[Part]) -> np.dtype[Any]:
 def record_parts(parts: Sequence[Part]) -> list[dict[str, Any]]:
     """The pieces as JSON values, for the metadata."""
     return [{"key": p.key, "shape": list(p.shape), "dtype": p.dtype.str} for p in parts]
+
+
+def record_arrays(keys: Sequence[str], arrays: Sequence[Array]) -> list[dict[str, Any]]:
+    """The same for pieces that were read whole, one row per step."""
+    pairs = zip(keys, arrays, strict=True)
+    return record_parts([Part(key, array.shape[1:], array.dtype) for key, array in pairs])
+
+
+def join(pieces: Sequence[Array]) -> Array:
+    """Pieces of shape (rows, n) side by side; one alone is not copied."""
+    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis=1)
 
 
 def split(observations: Array, record: Any) -> dict[str, Array] | None:

@@ -17,9 +17,10 @@ from pubc.formats.assemble import Raw, assemble
 from pubc.formats.findings import Findings
 from pubc.formats.lmdbs import LmdbFile
 from pubc.formats.options import ReadOptions
-from pubc.formats.parts import PARTS, Part, record_parts
+from pubc.formats.parts import PARTS, join, record_arrays
+from pubc.formats.zarr_describe import describe
 from pubc.formats.zarr_keys import FolderKeys, Keys
-from pubc.formats.zarrs import describe, ends_to_lengths, load, load_named
+from pubc.formats.zarrs import cut_to, ends_to_lengths, load, load_named
 from pubc.trajectory import Array, TrajectorySet
 
 __all__ = ["EXTRA", "SLOW", "read"]
@@ -41,10 +42,12 @@ def read(path: Path, options: ReadOptions, findings: Findings) -> TrajectorySet:
         reward = options.reward_key or "rewards"
         actions = load_named(keys, arrays, action, options, findings)
         optional = {
-            name: load(keys, arrays[name], options, findings, needed=name == options.reward_key)
+            name: load(keys, arrays[name], options, findings, needed=False)
             for name in (reward, "timeouts")
-            if name in arrays or name == options.reward_key
+            if name in arrays and name != options.reward_key
         }
+        if options.reward_key is not None:
+            optional[reward] = load_named(keys, arrays, reward, options, findings)
         used = {*names, action, reward, "timeouts", "episode_ends"}
         rows = len(flat[0])
         extras = {
@@ -56,7 +59,6 @@ def read(path: Path, options: ReadOptions, findings: Findings) -> TrajectorySet:
         if name in arrays:
             findings.notice("image_left_out", f"{name} belongs to images; left out.", field=name)
     lengths = ends_to_lengths(_exclusive(ends, findings), rows, "episode_ends", options, findings)
-    kept = int(lengths.sum())
     timeouts = optional.get("timeouts")
     for name in (reward, "timeouts"):
         if optional.get(name) is None:
@@ -70,24 +72,16 @@ def read(path: Path, options: ReadOptions, findings: Findings) -> TrajectorySet:
                 f"every TriFinger set has fractions here, this has {column.dtype}.",
                 field=name,
             )
-    return assemble(
-        Raw(
-            observations=(flat[0] if len(flat) == 1 else np.concatenate(flat, axis=1))[:kept],
-            actions=actions if len(actions) != rows else actions[:kept],
-            rewards=rewards if rewards is None or len(rewards) != rows else rewards[:kept],
-            terminals=None,
-            timeouts=timeouts if timeouts is None or len(timeouts) != rows else timeouts[:kept],
-            lengths=lengths,
-            extras={name: column[:kept] for name, column in extras.items()},
-            metadata={
-                PARTS: record_parts(
-                    [Part(n, p.shape[1:], p.dtype) for n, p in zip(names, parts, strict=True)]
-                )
-            },
-        ),
-        options,
-        findings,
+    raw = Raw(
+        observations=join(flat),
+        actions=actions,
+        rewards=rewards,
+        terminals=None,
+        timeouts=timeouts,
+        extras=extras,
+        metadata={PARTS: record_arrays(names, parts)},
     )
+    return assemble(cut_to(lengths, raw), options, findings)
 
 
 @contextlib.contextmanager
