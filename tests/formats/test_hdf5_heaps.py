@@ -75,7 +75,7 @@ def used_of_size(size: int):
     return lambda data, place: struct.pack_into("<HHIQ", data, place, 1, 1, 0, size)
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(20, method="thread")
 @pytest.mark.parametrize(
     "spoil",
     [free_of_size(0), used_of_size(2**64 - 16), used_of_size(1 << 40), free_of_size(2**64 - 32)],
@@ -161,7 +161,7 @@ def never_read_minari(folder: Path) -> tuple[Path, str]:
     return path, "new"
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(20, method="thread")
 @pytest.mark.parametrize("make", [never_read_d4rl, never_read_robomimic, never_read_minari])
 def test_a_damaged_text_that_is_only_copied_is_told_too(tmp_path, make):
     path, name = make(tmp_path)

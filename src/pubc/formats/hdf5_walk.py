@@ -60,7 +60,7 @@ class Walk:
         self.groups: dict[str, Any] = {}
         self.soft: list[tuple[str, str]] = []
         self.waiting: deque[tuple[Any, str, int]] = deque()
-        self.seen: set[int] = set()
+        self.seen: set[tuple[int, ...]] = set()
         self.count = 0
         self.declared = 0
 
@@ -85,7 +85,9 @@ class Walk:
             self.datasets[name] = Node(name, node.id, node.shape, node.kind, node.width)
 
     def _enter(self, group: Any, path: str, depth: int) -> None:
-        address = h5o.get_info(group).addr
+        # Not h5o.get_info: it also measures the index of the group, along siblings that a damaged
+        # file may link in a circle.
+        address = h5g.get_objinfo(group).objno
         if address in self.seen or depth > DEPTH_LIMIT:
             self.findings.refuse(
                 "link", "groups are linked in a circle or nested too deep.", field=path
