@@ -6,26 +6,15 @@ from pathlib import Path
 import pytest
 
 import pubc
-from pubc.cli.main import main
+from tests.cli.calling import run_line
 
 pytest.importorskip("mujoco")
-
-
-@pytest.fixture(autouse=True)
-def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def run(words: str, capsys) -> tuple[int, str, str]:
-    code = main(words.split())
-    said = capsys.readouterr()
-    return code, said.out, said.err
+pytestmark = pytest.mark.usefixtures("in_folder")
 
 
 def test_a_collection_says_what_it_wrote(capsys, in_folder: Path):
     command = "collect hopper:medium-expert x.npz --steps-per-source 80 --seed-steps 40"
-    code, out, err = run(command, capsys)
+    code, out, err = run_line(command, capsys)
     assert code == 0
     assert "expert" in out
     assert "x-seed.npz" in out
@@ -37,7 +26,7 @@ def test_a_collection_says_what_it_wrote(capsys, in_folder: Path):
 
 def test_json_is_one_document_and_nothing_else(capsys):
     command = "collect hopper:medium-expert x.hdf5 --steps-per-source 30 --seed-steps 0 --json"
-    code, out, err = run(command, capsys)
+    code, out, err = run_line(command, capsys)
     document = json.loads(out)
     assert (code, err) == (0, "")
     assert document["steps"] == 60
@@ -51,7 +40,7 @@ def test_a_custom_collection_takes_policies_shares_and_noise(capsys):
         "--policy b=hopper/medium --policy N=noise --share b=0.5 "
         "--action-noise b=0.3 --steps-per-source 40 --seed-steps 0"
     )
-    assert run(command, capsys)[0] == 0
+    assert run_line(command, capsys)[0] == 0
     mixed = pubc.load("x.npz")
     steps = {name: mixed[mixed.sources == name].steps for name in ("a", "b", "N")}
     assert steps == {"a": 40, "b": 20, "N": 40}
@@ -77,7 +66,7 @@ def test_a_custom_collection_takes_policies_shares_and_noise(capsys):
     ],
 )
 def test_mistakes_are_one_sentence_and_the_right_code(words, code, said, capsys, in_folder):
-    found, _, err = run(words, capsys)
+    found, _, err = run_line(words, capsys)
     assert found == code
     assert said in err
     assert "Traceback" not in err
@@ -87,16 +76,16 @@ def test_mistakes_are_one_sentence_and_the_right_code(words, code, said, capsys,
 def test_an_existing_target_needs_force(capsys, in_folder: Path):
     (in_folder / "x.npz").write_text("mine")
     command = "collect hopper:medium-expert x.npz --steps-per-source 20 --seed-steps 0"
-    assert run(command, capsys)[0] == 2
+    assert run_line(command, capsys)[0] == 2
     assert (in_folder / "x.npz").read_text() == "mine"
-    assert run(command + " --force", capsys)[0] == 0
+    assert run_line(command + " --force", capsys)[0] == 0
 
 
 def test_the_zoo_lists_every_card_and_measures(capsys):
-    code, out, _ = run("zoo", capsys)
+    code, out, _ = run_line("zoo", capsys)
     assert code == 0
     assert "humanoid/other_expert" in out
-    code, out, _ = run("zoo hopper/medium --measure 2 --json", capsys)
+    code, out, _ = run_line("zoo hopper/medium --measure 2 --json", capsys)
     (policy,) = json.loads(out)["policies"]
     assert policy["measured"]["trajectories"] == 2
     assert 300 < policy["measured"]["mean"] < 2500
@@ -104,7 +93,7 @@ def test_the_zoo_lists_every_card_and_measures(capsys):
 
 def test_measuring_does_not_depend_on_the_number_of_processes(capsys):
     documents = [
-        json.loads(run(f"zoo hopper/medium --measure 3 --processes {n} --json", capsys)[1])
+        json.loads(run_line(f"zoo hopper/medium --measure 3 --processes {n} --json", capsys)[1])
         for n in (1, 2)
     ]
     assert documents[0] == documents[1]

@@ -13,15 +13,10 @@ import pytest
 
 from pubc.cli import main as main_module
 from pubc.cli.main import COMMANDS, main
+from tests.cli.calling import run
 from tests.reliability import samples
 
 CODES = {0, 2, 3, 4, 5, 6}
-
-
-def run(capsys, *words: str) -> tuple[int, str, str]:
-    code = main(words)
-    told = capsys.readouterr()
-    return code, told.out, told.err
 
 
 def is_one_sentence(text: str) -> bool:

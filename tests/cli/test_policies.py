@@ -6,23 +6,12 @@ from pathlib import Path
 import pytest
 
 import pubc
-from pubc.cli.main import main
 from pubc.policies.store import save
+from tests.cli.calling import run_line
 from tests.policies.sets import random_policy, tiny
 
 pytest.importorskip("gymnasium")
-
-
-@pytest.fixture(autouse=True)
-def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def run(words: str, capsys) -> tuple[int, str, str]:
-    code = main(words.split())
-    said = capsys.readouterr()
-    return code, said.out, said.err
+pytestmark = pytest.mark.usefixtures("in_folder")
 
 
 @pytest.fixture
@@ -33,31 +22,63 @@ def data(in_folder: Path) -> Path:
 
 def test_a_policy_is_trained_evaluated_compared_and_exported(data: Path, capsys):
     pytest.importorskip("onnxruntime")
-    code, out, err = run("train data.npz --out a --epochs 2", capsys)
+    code, out, err = run_line("train data.npz --out a --epochs 2", capsys)
     assert code == 0
     assert "learned from" in out
     assert "epochs" in err
-    code, out, _ = run("train data.npz --out b --algo 50%bc --epochs 1 --json", capsys)
+    code, out, _ = run_line("train data.npz --out b --algo 50%bc --epochs 1 --json", capsys)
     assert code == 0
     assert json.loads(out)["learner"] == "50%bc"
 
     words = "--env Pendulum-v1 --episodes 3"
-    code, out, err = run(f"evaluate a {words} --reference -2000 0 --record r.jsonl --json", capsys)
+    code, out, err = run_line(
+        f"evaluate a {words} --reference -2000 0 --record r.jsonl --json", capsys
+    )
     document = json.loads(out)
     assert (code, err) == (0, "")
     assert document["environment"] == "Pendulum-v1"
     assert document["score"] == pytest.approx((document["return"]["mean"] + 2000) / 2000)
     assert {"mean", "std", "interval"} <= set(document["return"])
 
-    code, out, _ = run(f"compare a b {words} --plot c.svg --record r.jsonl", capsys)
+    code, out, _ = run_line(f"compare a b {words} --plot c.svg --record r.jsonl", capsys)
     assert code == 0
     assert "against the first" in out
     assert Path("c.svg").read_text().startswith("<?xml")
     assert len(Path("r.jsonl").read_text().splitlines()) == 3
 
-    code, out, _ = run("export a a.onnx --json", capsys)
+    code, out, _ = run_line("export a a.onnx --json", capsys)
     assert code == 0
     assert json.loads(out)["max_difference"] <= 1e-5
+
+
+def test_a_policy_is_evaluated_on_the_way_and_the_report_draws_it(data: Path, capsys):
+    from pubc.report.policies import policies
+
+    for seed in (0, 1):
+        words = "--updates 16 --batch-size 64 --evaluate-every 8 --env Pendulum-v1"
+        code, _, _ = run_line(
+            f"train data.npz --out p{seed} --random-seed {seed} {words} --evaluate-episodes 2",
+            capsys,
+        )
+        assert code == 0
+        assert run_line(f"verify p{seed}", capsys)[0] == 0
+    found = policies([Path("p0"), Path("p1")], [])
+    assert found is not None
+    (curve,) = (one for one in found["curves"] if one["metric"] == "return")
+    assert (curve["seeds"], curve["x"], found["xLabel"]) == (2, [8.0, 16.0], "updates")
+    assert curve["low"][-1] < curve["high"][-1] < 0
+    (loss,) = (one for one in found["curves"] if one["metric"] == "loss")
+    assert loss["x"] == [8.0, 16.0]
+
+
+def test_evaluating_on_the_way_needs_to_know_where(data: Path, capsys):
+    for words in ("--evaluate-every 100", "--env Pendulum-v1"):
+        code, _, err = run_line(f"train data.npz --out p {words}", capsys)
+        assert code == 2
+        assert "--evaluate-every and --env go together" in err
+    code, _, err = run_line("train data.npz --out p --evaluate-every 9 --env antt", capsys)
+    assert code == 2
+    assert "ant" in err
 
 
 def test_what_a_filter_kept_is_trained_on(data: Path, capsys):
@@ -67,14 +88,14 @@ def test_what_a_filter_kept_is_trained_on(data: Path, capsys):
     run_file.write_text(
         json.dumps({"kind": "filter", "status": "converged", "kept_path": "kept.npz"})
     )
-    code, out, _ = run("train RUN --out p --epochs 1 --json", capsys)
+    code, out, _ = run_line("train RUN --out p --epochs 1 --json", capsys)
     assert code == 0
     assert json.loads(out)["trajectories"] == 7
     run_file.write_text(json.dumps({"kind": "filter", "status": "running"}))
-    code, _, err = run("train RUN --out q", capsys)
+    code, _, err = run_line("train RUN --out q", capsys)
     assert (code, "not finished" in err) == (2, True)
     run_file.write_text(json.dumps({"kind": "filter", "status": "no_valley", "kept_path": None}))
-    code, _, err = run("train RUN --out q", capsys)
+    code, _, err = run_line("train RUN --out q", capsys)
     assert (code, "kept no trajectories" in err) == (3, True)
 
 
@@ -109,7 +130,7 @@ def test_errors_are_one_sentence_with_the_right_code(
     pubc.save("wide.npz", tiny())
     save(Path("wide"), random_policy(), about={})
     before = sorted(Path().rglob("*"))
-    found, out, err = run(words, capsys)
+    found, out, err = run_line(words, capsys)
     assert found == code
     assert said in err
     assert err.count("\n") == 1
@@ -130,9 +151,9 @@ def test_a_film_of_a_policy(in_folder: Path, capsys, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(film, "_frames", drawn)
     save(in_folder / "p", random_policy(3, 1), about={})
     words = "evaluate p --env Pendulum-v1 --episodes 1 --json --frames"
-    assert run(f"{words} x.gif", capsys)[0] == 0
+    assert run_line(f"{words} x.gif", capsys)[0] == 0
     assert Path("x.gif").read_bytes().startswith(b"GIF8")
-    assert run(f"{words} pictures", capsys)[0] == 0
+    assert run_line(f"{words} pictures", capsys)[0] == 0
     assert len(list(Path("pictures").glob("*.png"))) == 3
 
 
@@ -150,7 +171,9 @@ def test_an_environment_that_cannot_be_drawn_says_so(
         return make(id, **given)
 
     monkeypatch.setattr(gymnasium, "make", blind)
-    code, _, err = run("evaluate p --env Pendulum-v1 --episodes 1 --frames x.gif --json", capsys)
+    code, _, err = run_line(
+        "evaluate p --env Pendulum-v1 --episodes 1 --frames x.gif --json", capsys
+    )
     assert code == 4
     assert "could not draw Pendulum-v1 (no screen)" in err
     assert not Path("x.gif").exists()

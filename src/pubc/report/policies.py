@@ -1,8 +1,9 @@
 """Policies as the report sees them: how they learned, and what they earn.
 
-Two things are read: policy folders (config.json with metrics.jsonl) and files of records as
-`pubc evaluate --record` and `pubc compare` append them. Records that also say after how many
-`updates` a policy was evaluated make learning curves of scores, the paper's Figure 5.
+Two things are read: policy folders (config.json with metrics.jsonl, and evaluations.jsonl where
+`pubc train --evaluate-every` wrote one) and files of records as `pubc evaluate --record` and
+`pubc compare` append them. Records that also say after how many `updates` a policy was evaluated
+make learning curves of scores, the paper's Figure 5.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from pubc.storage import read_json
 __all__ = ["is_policy", "is_records", "policies"]
 
 _METRICS = "metrics.jsonl"
+_EVALUATIONS = "evaluations.jsonl"
+_COUNTED = ("epoch", "updates")
 _POINTS = 400
 _PAIRS = 40
 
@@ -43,11 +46,16 @@ def policies(folders: Sequence[Path], files: Sequence[Path]) -> dict[str, Any] |
     Raises:
         DataError: A file is not what it should be.
     """
-    records = [record for path in files for record in read(path)]
+    inside = [folder / _EVALUATIONS for folder in folders]
+    records = [record for path in (*inside, *files) for record in read(path)]
     evaluated = [r for r in records if r.cell.get("kind") == "evaluate" and "return" in r.values]
     along = [record for record in evaluated if "updates" in record.cell]
     final = [record for record in evaluated if "updates" not in record.cell]
-    lines = [line for folder in folders for line in _learned(folder)]
+    told = {folder: _metrics(folder) for folder in folders}
+    # One axis for all: policies of older versions count epochs alone.
+    counted = all("updates" in row for rows in told.values() for row in rows)
+    at = "updates" if counted else "epoch"
+    lines = [line for folder, rows in told.items() for line in _learned(folder, rows, at)]
     lines += [line for record in along for line in _measured(record)]
     curves = _curves(lines)
     if not curves and not final:
@@ -55,7 +63,7 @@ def policies(folders: Sequence[Path], files: Sequence[Path]) -> dict[str, Any] |
     return {
         "curves": curves,
         "metrics": list(dict.fromkeys(curve["metric"] for curve in curves)),
-        "xLabel": "updates" if along else "epoch",
+        "xLabel": "updates" if along else at,
         "scores": [_score(record) for record in final],
         "differences": _differences(final),
     }
@@ -65,22 +73,29 @@ Line = tuple[str, str, str, list[float], list[float]]
 """Group, metric, one run of the group, x and y."""
 
 
-def _learned(folder: Path) -> list[Line]:
-    config = read_json(folder / "config.json")
+def _metrics(folder: Path) -> list[dict[str, Any]]:
+    """What training said, a JSON object per epoch."""
     path = folder / _METRICS
     try:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        names = list(dict.fromkeys(name for row in rows for name in row if name != "epoch"))
-        found = []
-        for name in names:
-            pairs = [(row["epoch"], row[name]) for row in rows if _number(row.get(name))]
-            x, y = [float(a) for a, _ in pairs], [float(b) for _, b in pairs]
-            found.append((_group(config, folder), name, str(folder), x, y))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        if not all(_number(row["epoch"]) for row in rows):
+            raise ValueError("an epoch is not a number")
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(
             f"{path}: expected one JSON object with an epoch per line ({error}).",
             code="bad_metrics",
         ) from None
+    return rows
+
+
+def _learned(folder: Path, rows: Sequence[Mapping[str, Any]], at: str) -> list[Line]:
+    group = _group(read_json(folder / "config.json"), folder)
+    names = dict.fromkeys(name for row in rows for name in row if name not in _COUNTED)
+    found = []
+    for name in names:
+        pairs = [(row[at], row[name]) for row in rows if _number(row.get(name))]
+        x, y = [float(a) for a, _ in pairs], [float(b) for _, b in pairs]
+        found.append((group, name, str(folder), x, y))
     return found
 
 

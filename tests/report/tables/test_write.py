@@ -5,10 +5,10 @@ import re
 
 import pytest
 
-from pubc.cli.main import main
 from pubc.report.tables import read_tables
 from pubc.report.tables.write import write_results
 from pubc.results import Record, append
+from tests.cli.calling import run
 from tests.report.browser import needs_browser
 from tests.report.reading import Page
 from tests.report.tables.build import all_tables, failed, head, record, write
@@ -110,11 +110,6 @@ def test_hostile_text_stays_text(tmp_path):
             assert not re.search(r"(?<!\\)<(?!/?(sup|br|a))", rest), line
             assert not re.search(r"(?<!\\)\](?=\(javascript)", rest), line
         assert "\x1b" not in line
-
-
-def run(capsys, *words):
-    code = main(list(map(str, words)))
-    return code, *capsys.readouterr()
 
 
 def test_the_command_writes_the_page_and_counts_what_is_unexplained(tmp_path, capsys):

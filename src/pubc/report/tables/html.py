@@ -30,6 +30,7 @@ def as_html(tables: Sequence[Table], pictures: Mapping[str, bytes]) -> str:
         .render(
             policy=content_policy(style, images=True),
             style=Markup(style),
+            title="Results",
             how=HOW_TO_READ,
             nowhere=NOWHERE,
             tables=[_told(table, pictures) for table in tables],
