@@ -98,7 +98,7 @@ class Reproduce:
 
         with (
             open_engine(self.engine, workers=self.workers, address=self.address) as engine,
-            progress(f"{self.table}:", 100, quiet=self.json) as show,
+            progress(str(self.table), 100, quiet=self.json) as show,
         ):
             written = 0.0
             for now in reproduce(plan, engine, retry_failed=self.retry_failed):
