@@ -13,7 +13,7 @@ from pubc.report.summary import told
 __all__ = ["as_document", "as_markdown", "indented", "safe"]
 
 _LISTED = 20
-_ESCAPED = "\\`*_{}[]<>#+-.!|~&$:@="
+_ESCAPED = "\\`*_{}[])<>#+-.!|~&$:@="
 
 
 def as_document(
@@ -191,11 +191,14 @@ def safe(text: str) -> str:
 
 
 def _plain(line: str, index: int) -> bool:
-    """Whether a mark stands between letters or digits, or ends a sentence: no need to escape."""
-    if line[index] not in ".-:=+":
-        return False
-    before = line[index - 1 : index]
-    return before.isalnum() or before == ")" or (before == " " and line[index] == "=")
+    """Whether a mark means nothing where it stands, so that it need not be escaped."""
+    mark, before = line[index], line[:index]
+    if mark in ".)":
+        # After a number and before a space it would begin a list.
+        return not before.isdigit() or line[index + 1 : index + 2].strip() != ""
+    if mark in "-+=":
+        return index > 0
+    return mark == ":" and before[-1:].isalnum()
 
 
 def indented(text: str) -> str:
