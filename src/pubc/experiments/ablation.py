@@ -19,15 +19,16 @@ from pubc.experiments.robots import (
 
 __all__ = ["PAPER", "TABLE"]
 
-PAPER: dict[str, tuple[float | None, ...]] = {
-    "TriFinger-Real lift": (0.992, None, None, 0.928, None, 0.992, 0.992),
-    "TriFinger-Real push": (1.0, 0.778, None, 1.0, 0.898, 1.0, 1.0),
-    "Humanoid E+E": (0.997, 0.893, 0.997, 0.948, None, 0.997, 0.997),
+_COLLAPSED = "✗"
+PAPER: dict[str, tuple[float | str, ...]] = {
+    "TriFinger-Real lift": (0.992, _COLLAPSED, _COLLAPSED, 0.928, _COLLAPSED, 0.992, 0.992),
+    "TriFinger-Real push": (1.0, 0.778, _COLLAPSED, 1.0, 0.898, 1.0, 1.0),
+    "Humanoid E+E": (0.997, 0.893, 0.997, 0.948, _COLLAPSED, 0.997, 0.997),
     "Humanoid E+W": (1.0, 0.948, 1.0, 1.0, 0.697, 1.0, 1.0),
     "Humanoid E+N": (1.0, 0.987, 1.0, 1.0, 1.0, 1.0, 1.0),
-    "Humanoid E+E+W+N": (0.990, 0.832, 0.990, 0.910, None, 0.990, 0.990),
+    "Humanoid E+E+W+N": (0.990, 0.832, 0.990, 0.910, _COLLAPSED, 0.990, 0.990),
 }
-"""Table 5 of the paper in the order of its columns; None where its training collapsed."""
+"""Table 5 of the paper in the order of its columns."""
 
 _PAPER_PARTS: dict[str, Mapping[str, Any]] = {
     "paper": {},
@@ -62,7 +63,7 @@ def _filter(column: str, row: str, scale: Scale) -> FilterSpec:
     return method("paper", scale, seeds, settings=settings, decision=decision)
 
 
-def _paper(row: str, column: str) -> float | None:
+def _paper(row: str, column: str) -> float | str | None:
     place = _COLUMNS.index(column)
     known = PAPER.get(row, ())
     return known[place] if place < len(known) else None
@@ -93,8 +94,8 @@ TABLE = Table(
         "0.1, 0.4 and 1 % of the steps of the mixed set, the last trajectory cut. Of auto: one "
         "start instead of up to four, one round, no average over rounds, nothing trimmed next to "
         "the cut, sides of any size, a cut that need not keep the seeds, no rejection of rounds "
-        "that rank held-out seeds worse, and no advantage asked of both sides. The paper has no "
-        "number where its training collapsed."
+        "that rank held-out seeds worse, and no advantage asked of both sides. ✗ is the paper's "
+        "mark for a training that collapsed."
     ),
     scaled_down=SCALED_DOWN,
     rows=_ROWS,

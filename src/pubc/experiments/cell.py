@@ -132,8 +132,8 @@ class Cell:
     """Of the seeds that are drawn, the filter and the learner."""
     part: str | None = None
     """The source to look at, for cells about a dataset itself."""
-    paper: float | None = None
-    """The paper's figure; None where it has none."""
+    paper: float | str | None = None
+    """The paper's figure, or its mark for a failure; None where it has none."""
     measure: str = "accuracy"
     """The value that the table shows."""
     details: tuple[str, ...] = ()

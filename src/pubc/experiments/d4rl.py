@@ -94,7 +94,7 @@ TABLE = Table(
         for body in _BODIES
     },
     extra={
-        "pairs": [[f"{body} {_WITH}", f"{body} {_WITHOUT}"] for body in _BODIES],
+        "pairs": [[f"{name} {_WITH}", f"{name} {_WITHOUT}"] for name in (*_BODIES, "Total")],
         "totals": [{"name": "Total", "of": list(_COLUMNS), "how": "sum"}],
         "summaries": [
             {"name": f"Total {how}", "of": [f"{body} {how}" for body in _BODIES], "how": "sum"}
