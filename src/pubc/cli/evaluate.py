@@ -13,7 +13,14 @@ import tyro
 from pubc.cli.console import facts, headline, histogram, progress
 from pubc.errors import UsageError
 
-__all__ = ["COMMAND", "Evaluate", "find_environment", "find_reference", "measure"]
+__all__ = [
+    "COMMAND",
+    "Evaluate",
+    "find_environment",
+    "find_reference",
+    "known_reference",
+    "measure",
+]
 
 
 @dataclass(frozen=True)
@@ -140,15 +147,21 @@ def find_reference(
     policy: str, environment: str, given: tuple[float, float] | None
 ) -> tuple[float, float, str] | None:
     """Reference returns: as given, as the policy's dataset said, or as known."""
-    from pubc.evaluate import REFERENCES
     from pubc.policies.store import is_policy, read_config
 
     if given is not None:
         return (*given, "--reference")
-    if is_policy(Path(policy)):
-        low, high = (read_config(Path(policy)).get("reference") or [None, None])[:2]
-        if isinstance(low, int | float) and isinstance(high, int | float) and low < high:
-            return float(low), float(high), "the dataset (Minari)"
+    said = read_config(Path(policy)).get("reference") if is_policy(Path(policy)) else None
+    return known_reference(said, environment)
+
+
+def known_reference(said: Any, environment: str) -> tuple[float, float, str] | None:
+    """Reference returns as a dataset said, or as known."""
+    from pubc.evaluate import REFERENCES
+
+    low, high = (said or [None, None])[:2]
+    if isinstance(low, int | float) and isinstance(high, int | float) and low < high:
+        return float(low), float(high), "the dataset (Minari)"
     return REFERENCES.get(environment)
 
 

@@ -19,7 +19,9 @@ from pubc.policies.options import TrainOptions
 from pubc.storage import read_json
 
 if TYPE_CHECKING:
+    from pubc.policies.checkups import Checkups
     from pubc.policies.session import Epoch
+    from pubc.policies.store import TrainedPolicy
     from pubc.trajectory import TrajectorySet
 
 __all__ = ["COMMAND", "Train"]
@@ -39,6 +41,7 @@ class Train:
         pubc train RUN --out policy
         pubc train mixed.npz --algo 10%bc --recipe paper --out top-tenth
         pubc train mixed.npz --algo dwbc --positives mixed-seed.npz --out weighted
+        pubc train mixed.npz --algo iql --out iql --evaluate-every 5000 --env hopper
     """
 
     data: Annotated[Dataset, tyro.conf.Positional]
@@ -61,6 +64,13 @@ class Train:
     """Go on with a run that was stopped."""
     checkpoint_seconds: float = 30.0
     """Time between checkpoints."""
+    evaluate_every: int | None = None
+    """Let the policy act after so many updates, and again; `pubc report POLICY` draws what it
+    earned as a curve. Needs --env."""
+    env: str | None = None
+    """Environment of --evaluate-every, one of ours or any Gymnasium id."""
+    evaluate_episodes: int = 10
+    """Trajectories of each such evaluation."""
     tensorboard: Path | None = None
     """Also write the metrics for TensorBoard into this folder."""
     wandb: str | None = None
@@ -74,10 +84,10 @@ class Train:
 
     def run(self) -> dict[str, Any]:
         """Read, train with progress, and say what was learned."""
-        from pubc.policies import check_name, trainer
+        from pubc.policies import trainer
         from pubc.policies.session import Session
 
-        check_name(self.algo)
+        self._check()
         follow = self._followers()
         trajectories = formats.read(_dataset(self.data), self.reading)
         run = trainer(
@@ -95,6 +105,7 @@ class Train:
             resume=self.resume,
             overwrite=self.force,
             every=self.checkpoint_seconds,
+            checkups=self._checkups(trajectories),
         )
         began, last = time.monotonic(), None
         with progress("training", run.epochs, quiet=self.json) as report:
@@ -106,6 +117,46 @@ class Train:
         if not self.json:
             _show(document)
         return document
+
+    def _checkups(self, trajectories: TrajectorySet) -> Checkups | None:
+        from pubc.cli.evaluate import known_reference
+        from pubc.evaluate import Outcome, evaluate, summary
+        from pubc.policies.checkups import Checkups
+        from pubc.results import Record
+
+        if self.evaluate_every is None:
+            return None
+        about = self._about(trajectories)
+        asked = {
+            "kind": "evaluate",
+            "policy": f"{self.algo} on {self.data.name}",
+            "environment": self.env,
+            "random_seed": self.random_seed,
+            "episodes": self.evaluate_episodes,
+        }
+
+        def measure(policy: TrainedPolicy, updates: int) -> Record:
+            assert self.env is not None
+            played = evaluate(
+                lambda: policy,
+                self.env,
+                episodes=self.evaluate_episodes,
+                random_seed=self.random_seed,
+            )
+            known = known_reference(about["reference"], self.env)
+            return Record({**asked, "updates": updates}, summary(Outcome.of(list(played)), known))
+
+        return Checkups(self.evaluate_every, measure)
+
+    def _check(self) -> None:
+        from pubc import environments
+        from pubc.policies import check_name
+
+        check_name(self.algo)
+        if (self.evaluate_every is None) != (self.env is None):
+            raise UsageError("--evaluate-every and --env go together: how often, and where.")
+        if self.env is not None:
+            environments.spec(self.env)
 
     def _seeds(self, trajectories: TrajectorySet) -> TrajectorySet | None:
         if self.algo != "dwbc":
@@ -140,6 +191,9 @@ class Train:
             "options": options,
             "random_seed": self.random_seed,
             "device": self.device,
+            "evaluated": {"every": self.evaluate_every, "episodes": self.evaluate_episodes}
+            if self.evaluate_every
+            else None,
             "data": {
                 "name": self.data.name,
                 "trajectories": len(trajectories),
