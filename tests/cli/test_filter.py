@@ -109,6 +109,35 @@ def test_score_applies_the_filter_to_new_data(finished: Path, tmp_path: Path, ca
     assert len(table.read_text().splitlines()) == 7
 
 
+def test_processes_change_nothing_and_leave_nothing(
+    data: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("pubc.pu.shards.LEAST", 500)
+    engine = ["--engine", "processes", "--workers", "1", "--json"]
+    out = tmp_path / "run"
+    words = ["--seed-episodes", "0,1,2", "--truth", "0", "--per-step", "--random-seed", "3"]
+    assert main(["filter", str(data), "--out", str(out), *words, *engine]) == 0
+    assert outputs(out) == outputs(finished)
+    assert not verify(out)
+    assert not (out / "shards").exists()
+    tables = [tmp_path / "here.csv", tmp_path / "there.csv"]
+    score = ["score", str(data), "--filter", str(finished), "--out"]
+    assert main([*score, str(tables[0]), "--json"]) == 0
+    assert main([*score, str(tables[1]), *engine]) == 0
+    assert tables[0].read_bytes() == tables[1].read_bytes()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["here.csv", "run", "there.csv"]
+
+
+def test_an_engine_needs_a_place_for_its_shards_and_an_address_an_engine(
+    data: Path, finished: Path, capsys
+):
+    score = ["score", str(data), "--filter", str(finished)]
+    assert failure(capsys, *score, "--engine", "processes")[0] == 2
+    code, error = failure(capsys, *score, "--address", "auto")
+    assert code == 2
+    assert "--address joins a Ray cluster" in error
+
+
 def test_score_refuses_another_robot(finished: Path, tmp_path: Path, capsys):
     other = tmp_path / "other.npz"
     pubc.save(other, pile([3], states=5))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import time
 from collections.abc import Iterator
@@ -30,8 +31,10 @@ from pubc.cli.filter_run import (
     write_kept,
     write_masked,
 )
+from pubc.cli.spread import HERE, Spread
 from pubc.errors import InterruptedRun, UnsoundResult, UsageError
 from pubc.storage import lock, write_json
+from pubc.storage.disk import remove
 
 if TYPE_CHECKING:
     from pubc.pu.filter import Round
@@ -108,6 +111,8 @@ class Filter:
     """Replace RUN if it is the folder of an earlier run."""
     reading: formats.ReadOptions = formats.FROM_COMMAND_LINE
     """How to read the data."""
+    spread: Spread = HERE
+    """Who works."""
     json: bool = False
     """Print one JSON document instead of text."""
 
@@ -171,13 +176,17 @@ class Filter:
         assert self.data is not None
         with progress("filter", None, quiet=self.json) as show:
             done = itertools.count(1)
-            bench = Bench(
-                workers=self.workers,
-                device=self.device,
-                shelf=folder.shelf,
-                tell=lambda word: show(next(done), word),
-            )
-            rounds = self._rounds(folder, ready, recipe, bench, clock)
+
+            def tell(word: str) -> None:
+                show(next(done), word)
+
+            bench = Bench(workers=self.workers, device=self.device, shelf=folder.shelf, tell=tell)
+            with self.spread.open(
+                self.data, self.reading, folder.shards, workers=self.workers, tell=tell
+            ) as shards:
+                crew = dataclasses.replace(bench, shards=shards)
+                rounds = self._rounds(folder, ready, recipe, crew, clock)
+        remove(folder.shards)
         began = time.time()
         result = conclude(ready, rounds, recipe)
         kept = write_kept(folder.path, self.data, mixed, result.mask, self)

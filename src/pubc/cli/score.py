@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 import tyro
 
 from pubc import formats
-from pubc.cli.console import facts, histogram, say
+from pubc.cli.console import facts, histogram, progress, say
 from pubc.cli.dataset import Dataset
+from pubc.cli.spread import HERE, Spread
 from pubc.errors import DataError, UsageError
+from pubc.results import key_of
+from pubc.storage import MANIFEST, hash_file, lock
+from pubc.storage.disk import remove
+
+if TYPE_CHECKING:
+    from pubc.pu.judge import Bench
 
 __all__ = ["COMMAND", "Score"]
 
@@ -41,15 +50,18 @@ class Score:
     """Replace the table if it exists."""
     reading: formats.ReadOptions = formats.FROM_COMMAND_LINE
     """How to read the data."""
+    spread: Spread = HERE
+    """Who works."""
     json: bool = False
     """Print one JSON document instead of text."""
 
     def run(self) -> dict[str, Any]:
         """Rate the trajectories and say how many pass."""
         from pubc.pu.filter import majority
-        from pubc.pu.judge import Bench, mean_confidence
+        from pubc.pu.judge import mean_confidence
         from pubc.pu.recipes import recipe_from_json
         from pubc.pu.runfolder import RunFolder, plain_table, write_table
+        from pubc.pu.shards import rate
 
         if self.out is not None and self.out.exists() and not self.force:
             raise UsageError(f"{self.out} exists already. Choose another name, or pass --force.")
@@ -63,9 +75,9 @@ class Score:
             )
         trajectories = formats.read(self.data, self.reading)
         _check_sizes(run["data"], trajectories)
-        bench = Bench(workers=self.workers, device=self.device)
         judge = recipe_from_json(run["recipe"]).judge
-        confidence = judge.apply(folder.shelf, run["round"], trajectories, bench)
+        with self._bench() as bench:
+            confidence = rate(judge, folder.shelf, run["round"], trajectories, bench)
         votes, keep = majority(confidence, run["threshold"])
         mean = mean_confidence(confidence)
         if self.out is not None:
@@ -82,6 +94,45 @@ class Score:
             "confidence": mean.tolist(),
             "reading": dataclasses.asdict(self.reading),
         }
+
+    @contextmanager
+    def _bench(self) -> Iterator[Bench]:
+        """Where to work.
+
+        What workers of an engine found lies beside the table until it is written, under a name
+        that changes with the data and the filter: a killed command goes on when given again.
+        """
+        from pubc.formats.cache import dataset_key
+        from pubc.pu.judge import Bench
+
+        if self.spread.engine == "serial":
+            with self.spread.open(self.data, self.reading, Path(), workers=self.workers):
+                yield Bench(workers=self.workers, device=self.device)
+            return
+        if self.out is None:
+            raise UsageError(
+                "Workers of an engine leave what they found beside the table: pass --out TABLE.csv."
+            )
+        place = self.out.with_name(f".{self.out.name}.shards")
+        cell = {
+            "data": dataset_key(self.data, self.reading),
+            "filter": hash_file(self.filter / MANIFEST),
+            "device": self.device,
+        }
+        place.mkdir(parents=True, exist_ok=True)
+        with (
+            lock(place),
+            progress("score", None, quiet=self.json) as show,
+            self.spread.open(
+                self.data,
+                self.reading,
+                place / key_of(cell),
+                workers=self.workers,
+                tell=lambda word: show(0, word),
+            ) as shards,
+        ):
+            yield Bench(workers=self.workers, device=self.device, shards=shards)
+        remove(place)
 
 
 COMMAND = Score

@@ -27,7 +27,7 @@ from pubc.formats.options import ReadOptions
 from pubc.storage import read_manifest
 from pubc.trajectory import TrajectorySet
 
-__all__ = ["Opened", "is_hdf5", "open_dataset"]
+__all__ = ["Opened", "dataset_key", "is_hdf5", "open_dataset"]
 
 OWN = ("store", "npz")
 """Formats whose readers use no parsing library: never isolated, never cached."""
@@ -63,7 +63,7 @@ def open_dataset(path: Path, options: ReadOptions) -> Opened:
         return Opened(_here(path, name, options), name)
     copy = None
     if options.cache and copies.limit():
-        copy = copies.folder() / f"{_key(path, options)}.store"
+        copy = copies.folder() / f"{dataset_key(path, options)}.store"
     found = None if copy is None else _from_cache(copy)
     if found is not None:
         return found
@@ -148,7 +148,8 @@ def is_hdf5(path: Path) -> bool:
         return file.read(len(_HDF5_MAGIC)) == _HDF5_MAGIC
 
 
-def _key(path: Path, options: ReadOptions) -> str:
+def dataset_key(path: Path, options: ReadOptions) -> str:
+    """A name that changes with the files of a dataset and with how they are read."""
     files = sorted(path.rglob("*")) if path.is_dir() else [path]
     stats = [
         (file.relative_to(path).as_posix(), stat.st_size, stat.st_mtime_ns, stat.st_ino)

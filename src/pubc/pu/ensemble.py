@@ -30,6 +30,7 @@ from pubc.nets import (
     pick_device,
     save_tensors,
 )
+from pubc.pu import shards
 from pubc.pu.judge import Bench, Task, Training, Verdict
 from pubc.pu.negatives import EQUAL_SHARES, Pairs, make_negatives, take_pairs
 from pubc.pu.scoring import Rule, Scorer, score_steps, score_trajectories, step_values
@@ -86,7 +87,7 @@ class Ensemble:
 
         members = task.bench.map(train, range(self.classifiers))
         scorers = [member.scorer for member in members]
-        confidence = score_trajectories(scorers, task.mixed, task.bench, rule=self.rule)
+        confidence = self._confidence(task, scorers)
         task.bench.tell(f"round {task.number}: scored {task.mixed.steps:,} steps")
         seeds = score_trajectories(scorers, task.seed_positives, task.bench, rule=self.rule)
         for row, member in enumerate(members):
@@ -94,6 +95,13 @@ class Ensemble:
             confidence[row, _found(task.mixed, own)] = np.nan
             seeds[row, _found(task.seed_positives, own)] = np.nan
         return Verdict(confidence, seeds, tuple(member.training for member in members))
+
+    def _confidence(self, task: Task, scorers: list[Scorer]) -> NDArray[np.float64]:
+        """Of every classifier in every mixed trajectory."""
+        bench = task.bench
+        if bench.shards is None or bench.shelf is None:
+            return score_trajectories(scorers, task.mixed, bench, rule=self.rule)
+        return shards.rate(self, bench.shelf, task.number, task.mixed, bench)
 
     def apply(
         self, shelf: Path, number: int, trajectories: TrajectorySet, bench: Bench

@@ -24,6 +24,7 @@ from pubc.streams import Key
 from pubc.trajectory import TrajectorySet
 
 if TYPE_CHECKING:
+    from pubc.pu.shards import Shards
     from pubc.pu.threshold import Cut
 
 __all__ = [
@@ -57,6 +58,8 @@ class Bench:
     """Folder in which finished networks are kept, so that a killed run need not redo them."""
     memory: dict[str, Any] = field(default_factory=dict)
     """What a judge prepared once and needs again in the next round; never part of an answer."""
+    shards: Shards | None = None
+    """Workers that go over the whole pile; without any, threads of this process do."""
     tell: Callable[[str], None] = lambda word: None
     """Told what was just finished."""
     stopped: threading.Event = field(default_factory=threading.Event)

@@ -59,6 +59,11 @@ class RunFolder:
         return self.path / "classifiers"
 
     @property
+    def shards(self) -> Path:
+        """Where workers of an engine leave what they found, until the rounds are over."""
+        return self.path / "shards"
+
+    @property
     def finished(self) -> bool:
         """Whether the run came to its end."""
         return (self.path / MANIFEST).exists()

@@ -7,6 +7,7 @@ of the seeds. The chosen steps lie in memory; the pile itself may be larger than
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,7 @@ from pubc.errors import InterruptedRun
 from pubc.pu.judge import Bench
 from pubc.trajectory import Columns, TrajectorySet
 
-__all__ = ["Scale", "View"]
+__all__ = ["Scale", "View", "look"]
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
@@ -132,7 +133,7 @@ class View:
         self.is_seed[self.seeds] = True
         self.scale = self._measure()
         self.steps = self._affordable(steps)
-        self.weights: list[Floats] = []
+        self.weights: list[Floats] = [np.zeros(0, np.float32)] * self.count
         self.chosen = np.empty((self.count, self.steps), np.int64)
         self.states = np.empty(
             (self.count, self.steps, len(self.scale.state_kept)), dtype=np.float32
@@ -203,24 +204,56 @@ class View:
 
     def _look(self, bench: Bench) -> None:
         """One pass over everything: weigh the steps, choose, and keep the chosen."""
+        first = 0
+        if bench.shards is not None:
+            work = functools.partial(look, self.scale, self.steps)
+            for found in bench.shards.map(work, "view", self.parts[0]):
+                first = self._keep(first, found)
 
-        def look(first: int) -> list[Floats]:
+        def some(first: int) -> None:
             if bench.stopped.is_set():
                 raise InterruptedRun("Stopped while looking at the data.")
-            found = []
-            for trajectory in range(first, min(first + CHUNK, self.count)):
-                columns = self._columns(trajectory)
-                weights = self.scale.weights(columns.observations)
-                steps = pick(weights, self.steps)
-                self.chosen[trajectory] = steps
-                self.states[trajectory] = self.scale.states(columns.observations[steps])
-                self.actions[trajectory] = self.scale.actions(columns.actions[steps])
-                found.append(weights)
-            self.parts[0].release()
-            return found
+            inside = first < self.mixed
+            local = first if inside else first - self.mixed
+            part = self.parts[0] if inside else self.parts[1]
+            self._keep(first, look(self.scale, self.steps, part[local : local + CHUNK]))
 
-        for chunk in bench.map(look, range(0, self.count, CHUNK)):
-            self.weights += chunk
+        bench.map(some, [*range(first, self.mixed, CHUNK), *range(self.mixed, self.count, CHUNK)])
+
+    def _keep(self, first: int, found: Mapping[str, NDArray[Any]]) -> int:
+        """Put what was found of some trajectories in its place; where the next ones go."""
+        last = first + len(found["chosen"])
+        self.chosen[first:last] = found["chosen"]
+        self.states[first:last] = found["states"]
+        self.actions[first:last] = found["actions"]
+        ends = np.cumsum(self.lengths[first:last])
+        self.weights[first:last] = np.split(found["weights"], ends[:-1])
+        return last
+
+
+def look(scale: Scale, steps: int, trajectories: TrajectorySet) -> Mapping[str, NDArray[Any]]:
+    """Choose the telling steps of some trajectories.
+
+    Returns:
+        `chosen`, `states` and `actions` of shape (trajectories, steps, ...), and the `weights`
+        of all steps one after another.
+    """
+    count = len(trajectories)
+    chosen = np.empty((count, steps), np.int64)
+    states = np.empty((count, steps, len(scale.state_kept)), np.float32)
+    actions = np.empty((count, steps, len(scale.action_kept)), np.float32)
+    weights = np.empty(trajectories.steps, np.float32)
+    offsets = trajectories.offsets
+    for place, trajectory in enumerate(trajectories):
+        columns = trajectory.steps
+        found = scale.weights(columns.observations)
+        weights[offsets[place] : offsets[place + 1]] = found
+        chosen[place] = pick(found, steps)
+        states[place] = scale.states(columns.observations[chosen[place]])
+        actions[place] = scale.actions(columns.actions[chosen[place]])
+        if (place + 1) % CHUNK == 0 or place + 1 == count:
+            trajectories.release()
+    return {"chosen": chosen, "states": states, "actions": actions, "weights": weights}
 
 
 def pick(weights: Floats, count: int) -> Integers:
