@@ -93,6 +93,23 @@ def test_the_same_trajectories_make_the_same_policy_once(tmp_path, monkeypatch):
     assert learn.learn(asked, tmp_path / "whole.npz", np.array(mask), cache) == first
 
 
+def test_the_column_data_counts_only_the_trajectories_of_its_mixture(tmp_path):
+    from pubc.experiments.cache import Cache
+    from pubc.experiments.learn import DATA, learn
+    from pubc.experiments.version import versions
+    from pubc.formats import save
+    from tests.policies.sets import tiny as trajectories
+
+    both = trajectories(trajectories=6, observations=3, actions=1)
+    save(tmp_path / "whole.npz", both)
+    chosen = cells.LearnerSpec(DATA, "Pendulum-v1", {}, 1, reference=(-2000.0, 0.0))
+    asked = cells.Cell("row", "Data", cells.DatasetSpec(name="mine", sha256="0"), learner=chosen)
+    part = np.arange(6) < 2
+    found = learn(asked, tmp_path / "whole.npz", part, Cache(tmp_path, versions()))
+    assert found["episodes"] == 2
+    assert found["return"]["mean"] == pytest.approx(both[part].total_rewards().mean())
+
+
 def test_nothing_kept_is_a_reason_not_a_crash(tmp_path):
     from pubc.errors import DataError
     from pubc.experiments.cache import Cache

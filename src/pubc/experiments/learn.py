@@ -54,9 +54,9 @@ def learn(
     """
     assert cell.learner is not None
     spec, mixed = cell.learner, formats.read(path)
-    if spec.algo == DATA:
-        return _of_data(mixed, spec)
     chosen = mixed if selection is None else mixed[selection]
+    if spec.algo == DATA:
+        return _of_data(chosen, spec)
     if not len(chosen):
         raise DataError(
             "The filter kept no trajectories, so there is nothing to learn from.", code="empty"
