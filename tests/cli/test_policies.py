@@ -177,3 +177,35 @@ def test_an_environment_that_cannot_be_drawn_says_so(
     assert code == 4
     assert "could not draw Pendulum-v1 (no screen)" in err
     assert not Path("x.gif").exists()
+
+
+def test_metrics_arrive_in_tensorboard(data: Path, capsys):
+    events = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    code, _, _ = run_line("train data.npz --out p --epochs 3 --tensorboard board", capsys)
+    assert code == 0
+    found = events.EventAccumulator("board").Reload()
+    written = [json.loads(line) for line in Path("p/metrics.jsonl").read_text().splitlines()]
+    assert "loss" in found.Tags()["scalars"]
+    told = [(point.step, point.value) for point in found.Scalars("loss")]
+    assert told == [(line["epoch"], pytest.approx(line["loss"])) for line in written]
+
+
+def test_metrics_are_sent_to_weights_and_biases(data: Path, capsys, monkeypatch):
+    """The library itself is not needed: what it would be told is what is checked."""
+    import sys
+    import types
+
+    told: list[dict] = []
+    began: list[dict] = []
+
+    def init(**given):
+        began.append(given)
+        return types.SimpleNamespace(log=told.append, finish=lambda: told.append({"end": True}))
+
+    monkeypatch.setitem(sys.modules, "wandb", types.SimpleNamespace(init=init))
+    code, _, _ = run_line("train data.npz --out p --epochs 2 --wandb mine", capsys)
+    assert code == 0
+    assert began == [{"project": "mine", "config": {"learner": "bc"}}]
+    written = [json.loads(line) for line in Path("p/metrics.jsonl").read_text().splitlines()]
+    assert [one["loss"] for one in told if "loss" in one] == [one["loss"] for one in written]
+    assert told[-1] == {"end": True}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import time
 from collections.abc import Callable, Mapping
@@ -84,11 +85,14 @@ class Train:
 
     def run(self) -> dict[str, Any]:
         """Read, train with progress, and say what was learned."""
+        self._check()
+        with contextlib.ExitStack() as ends:
+            return self._train(self._followers(ends))
+
+    def _train(self, follow: list[Follow]) -> dict[str, Any]:
         from pubc.policies import trainer
         from pubc.policies.session import Session
 
-        self._check()
-        follow = self._followers()
         trajectories = formats.read(_dataset(self.data), self.reading)
         run = trainer(
             self.algo,
@@ -217,12 +221,12 @@ class Train:
             "seconds": seconds,
         }
 
-    def _followers(self) -> list[Follow]:
+    def _followers(self, ends: contextlib.ExitStack) -> list[Follow]:
         found = []
         if self.tensorboard is not None:
-            found.append(_tensorboard(self.tensorboard))
+            found.append(_tensorboard(self.tensorboard, ends))
         if self.wandb is not None:
-            found.append(_wandb(self.wandb, self.algo))
+            found.append(_wandb(self.wandb, self.algo, ends))
         return found
 
 
@@ -245,12 +249,13 @@ def _dataset(path: Path) -> Path:
     return path / kept
 
 
-def _tensorboard(folder: Path) -> Follow:
+def _tensorboard(folder: Path, ends: contextlib.ExitStack) -> Follow:
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         raise MissingExtraError("--tensorboard", "tensorboard") from None
     writer = SummaryWriter(str(folder))
+    ends.callback(writer.close)
 
     def follow(epoch: int, metrics: Mapping[str, float]) -> None:
         for name, value in metrics.items():
@@ -260,12 +265,13 @@ def _tensorboard(folder: Path) -> Follow:
     return follow
 
 
-def _wandb(project: str, algo: str) -> Follow:
+def _wandb(project: str, algo: str, ends: contextlib.ExitStack) -> Follow:
     try:
         import wandb
     except ImportError:
         raise MissingExtraError("--wandb", "wandb") from None
     run = wandb.init(project=project, config={"learner": algo})
+    ends.callback(run.finish)
     return lambda epoch, metrics: run.log({"epoch": epoch, **metrics})
 
 
