@@ -72,3 +72,16 @@ def test_from_a_file_to_a_table_with_records_beside_it(words, capsys):
     again = json.loads(capsys.readouterr().out)
     assert again["results"] == lines
     assert again["failed"] == 1
+
+
+def test_an_interrupted_run_says_how_to_go_on_and_leaves_its_records(words, capsys, monkeypatch):
+    def interrupted(plan, engine, *, retry_failed):
+        raise KeyboardInterrupt
+        yield
+
+    monkeypatch.setattr("pubc.experiments.run.reproduce", interrupted)
+    folder = Path(words[words.index("--out") + 1]).parent / "interrupted"
+    words = [folder if word.endswith("/out") else word for word in words]
+    assert main([str(word) for word in words]) == 5
+    assert "the same command goes on" in capsys.readouterr().err
+    assert (folder / "records" / "seeds.json").is_file()
