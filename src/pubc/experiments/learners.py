@@ -9,16 +9,18 @@ from pubc.experiments.learn import DATA
 
 __all__ = ["SCALED_DOWN", "learner"]
 
-_SHARE = {"td3bc": 2.0, "dt": 0.2}
-"""Updates at scale `small`, as a share of the others' updates: TD3+BC updates its policy in every
-second one only, and one of the Decision Transformer costs as much as fifty of the others."""
+_SHARE = {"iql": 0.5, "crr": 0.5, "plas": 0.5, "dwbc": 0.5, "dt": 0.1}
+"""Updates at scale `small`, as a share of those of cloning: a batch of the others holds twice as
+many steps (and TD3+BC updates its policy in every second one only); one update of the Decision
+Transformer costs as much as fifty of the others."""
 _SLOW = "dt"
 
 SCALED_DOWN = (
-    "Learners make 10,000 updates instead of a million (TD3+BC 20,000, the decision transformer "
-    "2,000); PLAS warms up for half of them, as in the paper. Cloning uses pubc's recipe `auto` "
-    "within those 10,000 updates. A policy plays 20 trajectories instead of 100 (the decision "
-    "transformer 10)."
+    "Cloning uses pubc's recipe `auto` within 10,000 updates of 128 steps; IQL, CRR, PLAS and "
+    "DWBC make 5,000 updates of 256 steps, TD3+BC 10,000, which update its policy 5,000 times, "
+    "and the decision transformer 1,000 of 64 contexts of 20 steps, instead of a million; PLAS "
+    "warms up for half of them, as in the paper. A policy plays 20 trajectories instead of 100 "
+    "(the decision transformer 5)."
 )
 """What differs from the paper at scale `small`."""
 
@@ -45,6 +47,6 @@ def learner(
         algo,
         environment,
         {} if algo == DATA else options,
-        evaluation_trajectories=max(1, played // 2) if small and algo == _SLOW else played,
+        evaluation_trajectories=max(1, played // 4) if small and algo == _SLOW else played,
         curve_every=None if curve_points is None else max(1, updates // curve_points),
     )
