@@ -123,7 +123,7 @@ def test_an_average_over_fewer_rows_is_held_against_the_same_rows_of_the_paper()
     records = [record("Ant E+E", "auto", 0.4, paper=0.5), failed("Ant E+W", "auto", paper=0.9)]
     made = sheet(grouped(paper={"auto": 0.7}), records, "x")
     assert words(made, "All", "auto") == ("40.0", "50.0")
-    assert "Ant E+E alone" in made.rows[-1].remark
+    assert "what there is, Ant E+E" in made.rows[-1].remark
 
 
 def test_a_column_that_lacks_a_row_has_no_average():
@@ -146,6 +146,27 @@ def test_averages_of_averages_stand_last():
     names = [row.name for row in made.rows]
     assert names == ["Ant E+E", "first", "Ant E+W", "second", "overall"]
     assert words(made, "overall", "auto") == ("40.0", "50.0")
+
+
+def test_an_overall_average_stands_below_rows_that_have_no_figures():
+    groups = [
+        {"name": "first", "of": ["Ant E+E"], "how": "mean"},
+        {"name": "second", "of": ["Ant E+W"], "how": "mean"},
+        {"name": "overall", "of": ["first", "second"], "how": "mean"},
+        {"name": "again", "of": ["Ant E+E"], "how": "sum"},
+    ]
+    records = [record("Ant E+E", "auto", 0.4), failed("Ant E+W", "auto")]
+    made = sheet(head(extra={"summaries": groups}), records, "x")
+    names = [row.name for row in made.rows]
+    assert names == ["Ant E+E", "first", "again", "Ant E+W", "overall"]
+
+
+def test_summaries_of_pairs_stand_below_all_pairs():
+    groups = [{"name": "with", "of": ["Ant E+E"], "how": "sum"}]
+    extra = {"summaries": groups, "pairs": [["Ant E+E", "Ant E+W"]]}
+    records = [record(row, "auto", 0.4) for row in ("Ant E+E", "Ant E+W")]
+    made = sheet(head(extra=extra), records, "x")
+    assert [row.name for row in made.rows] == ["Ant E+E", "Ant E+W", "with"]
 
 
 def test_totals_are_columns():
@@ -233,6 +254,7 @@ def test_the_terminal_gets_two_lines_a_row_where_it_is_narrow():
         ({"table": "../../etc"}, "table"),
         ({"code": "abc"}, "code"),
         ({"extra": {"summaries": [{"name": "x"}]}}, "summaries"),
+        ({"extra": {"summaries": [{"name": "x", "of": ["x"], "how": "sum"}]}}, "summaries"),
         ({"extra": {"figure": {"kind": "pie"}}}, "figure"),
         ({"extra": {"pairs": [["a"]]}}, "pairs"),
         ({"extra": {"paper_rounds": {"push": [{"TP": 1}]}}}, "paper_rounds"),

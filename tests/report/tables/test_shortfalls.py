@@ -35,6 +35,9 @@ def test_ours_below_another_column_is_told_with_its_name():
     records = [record("Ant E+E", "auto", 0.8), record("Ant E+E", "upu", 0.9)]
     [told] = shortfalls(sheet(head(), records, "x"))
     assert told.words == "80.0 is below upu (90.0)"
+    records = [record("Ant E+E", "auto", 0.8, paper=0.85), record("Ant E+E", "upu", 0.9)]
+    [told] = shortfalls(sheet(head(), records, "x"))
+    assert told.words == "80.0 is below the paper's 85.0, upu (90.0)"
     noisy = [record("Ant E+E", "upu", v, s) for s, v in enumerate((0.7, 0.9, 0.95))]
     assert found([record("Ant E+E", "auto", 0.8), *noisy]) == []
 

@@ -13,17 +13,21 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from pubc.errors import DataError
 from pubc.report.drawing import CUT, DASHES, DROPPED, KEPT, SERIES, canvas, label, style
 from pubc.report.tables.rounds import strips_of
 from pubc.report.tables.sheet import Sheet
+from pubc.results import Record
 
 __all__ = ["draw"]
 
 _FACTOR = {"percent": 100.0}
 _MOST_ROUNDS = 8
 _COLUMNS = 4
+# More bands than these cover each other; the table has every spread.
+_MOST_BANDS = 4
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 
 
@@ -58,16 +62,16 @@ def _rounds(sheet: Sheet, asked: Mapping[str, Any]) -> Figure | None:
     for line, strip in zip(axes, strips, strict=True):
         for axis in line:
             axis.set_visible(False)
-        for axis, done in zip(line, strip.traces[0], strict=False):
-            _histogram(axis, done)
-        line[0].set_ylabel(f"{label(strip.name)}\ntrajectories")
+        for at, (axis, done) in enumerate(zip(line, strip.traces[0], strict=False)):
+            _histogram(axis, done, label(strip.name) if at == 0 else "")
+        line[0].set_ylabel("trajectories")
     return figure
 
 
-def _histogram(axis: Axes, done: Mapping[str, Any]) -> None:
+def _histogram(axis: Axes, done: Mapping[str, Any], above: str) -> None:
     axis.set_visible(True)
     axis.set_xlabel("confidence")
-    axis.set_title(f"round {int(done['round'])}: {int(done['kept']):,} kept")
+    axis.set_title(f"{above}\nround {int(done['round'])}: {int(done['kept']):,} kept", loc="left")
     bars = done["histogram"]
     centres, counts = np.array(bars["centres"], float), np.array(bars["counts"], float)
     if len(centres) < 2:
@@ -86,7 +90,7 @@ def _histogram(axis: Axes, done: Mapping[str, Any]) -> None:
 def _curves(sheet: Sheet, asked: Mapping[str, Any]) -> Figure | None:
     """The paper's Figure 5: means over random seeds in a band from lowest to highest."""
     panels: dict[str, dict[str, dict[float, list[float]]]] = {}
-    for record in sheet.records:
+    for record in sorted(sheet.records, key=lambda record: _place(sheet, record)):
         curve = record.values.get("curve")
         if curve is None:
             continue
@@ -95,23 +99,29 @@ def _curves(sheet: Sheet, asked: Mapping[str, Any]) -> Figure | None:
             line.setdefault(float(x), []).append(float(y))
     if not panels:
         return None
-    names = sorted({line for lines in panels.values() for line in lines})
+    names = list(dict.fromkeys(line for lines in panels.values() for line in lines))
     wide = min(_COLUMNS, len(panels))
-    high = -(-len(panels) // wide)
-    figure, axes = canvas(high, wide, width=1.9, height=1.7)
-    for axis in axes.flat:
+    figure, axes = canvas(-(-len(panels) // wide), wide, width=1.9, height=1.7)
+    for axis in axes.flat[len(panels) :]:
         axis.set_visible(False)
-    for axis, panel in zip(axes.flat, sorted(panels), strict=False):
-        axis.set_visible(True)
+    for axis, (panel, lines) in zip(axes.flat, panels.items(), strict=False):
         axis.set_title(label(panel))
-        for name, points in sorted(panels[panel].items()):
+        axis.xaxis.set_major_locator(MaxNLocator(3))
+        for name, points in lines.items():
             _band(axis, points, names.index(name), name)
     for axis in axes[:, 0]:
         axis.set_ylabel(str(asked.get("y", "score")))
     for axis in axes[-1]:
         axis.set_xlabel(str(asked.get("x", "updates")))
-    axes[0, 0].legend()
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
     return figure
+
+
+def _place(sheet: Sheet, record: Record) -> tuple[int, int, str]:
+    """Where a record stands in the table, for panels in the order of the table."""
+    rows = [row.name for row in sheet.rows]
+    row, column = record.values["row"], record.values["column"]
+    return rows.index(row), sheet.columns.index(column), record.key
 
 
 def _line(sheet: Sheet, asked: Mapping[str, Any]) -> Figure | None:
@@ -128,7 +138,7 @@ def _line(sheet: Sheet, asked: Mapping[str, Any]) -> Figure | None:
             for column, x in at.items()
             if row.places[column].by_seed
         }
-        _band(axes[0, 0], points, index, row.name)
+        _band(axes[0, 0], points, index, row.name, shaded=len(shown) <= _MOST_BANDS)
     axis = axes[0, 0]
     axis.set(xlabel=str(asked.get("x", "")), ylabel=str(asked.get("y", sheet.head.unit)))
     axis.set_xscale("log", base=2)
@@ -139,7 +149,14 @@ def _line(sheet: Sheet, asked: Mapping[str, Any]) -> Figure | None:
     return figure
 
 
-def _band(axis: Axes, points: Mapping[float, Sequence[float]], index: int, name: str) -> None:
+def _band(
+    axis: Axes,
+    points: Mapping[float, Sequence[float]],
+    index: int,
+    name: str,
+    *,
+    shaded: bool = True,
+) -> None:
     x = sorted(points)
     colour = SERIES[index % len(SERIES)]
     dash = DASHES[index // len(SERIES) % len(DASHES)]
@@ -153,5 +170,7 @@ def _band(axis: Axes, points: Mapping[float, Sequence[float]], index: int, name:
         lw=1.2,
         label=label(name),
     )
+    if not shaded:
+        return
     low, high = [min(points[at]) for at in x], [max(points[at]) for at in x]
     axis.fill_between(x, low, high, color=colour, alpha=0.18, lw=0)

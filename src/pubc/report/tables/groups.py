@@ -70,8 +70,8 @@ def summary(group: Group, rows: Sequence[Row], columns: Sequence[str]) -> Row | 
     }
     remark = None
     if partial:
-        of = "; ".join(row.name for row in members)
-        remark = f"over {of} alone, the paper's figure as well"
+        of = ", ".join(row.name for row in members)
+        remark = f"over what there is, {of}; so are the paper's figures beside it"
     return Row(group.name, places, True, partial, remark)
 
 

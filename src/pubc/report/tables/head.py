@@ -236,15 +236,20 @@ def _pairs(value: Any) -> tuple[tuple[str, str], ...]:
 
 
 def _groups(value: Any) -> tuple[Group, ...]:
-    return tuple(
-        Group(
+    found: list[Group] = []
+    for entry in _list(value):
+        group = Group(
             _text(entry["name"]),
             _names(entry["of"]),
             _one_of(_HOWS)(entry["how"]),
             {name: _number(figure) for name, figure in (entry.get("paper") or {}).items()},
         )
-        for entry in _list(value)
-    )
+        # A group of itself, or of one that comes later, would have no end.
+        later = {_text(other["name"]) for other in value[len(found) :]}
+        if not group.of or later & set(group.of):
+            raise ValueError
+        found.append(group)
+    return tuple(found)
 
 
 def _figure(value: Any) -> dict[str, Any]:

@@ -70,10 +70,21 @@ def sheet(document: Mapping[str, Any], records: Sequence[Record], where: str) ->
     for group in head.summaries:
         made = summary(group, rows, columns)
         if made is not None:
-            last = max(at for at, row in enumerate(rows) if row.name in group.of)
-            # Between the rows of a pair there is no place for a third.
-            rows.insert(len(rows) if head.pairs else last + 1, made)
+            rows.insert(_below(head, rows, group.of), made)
     return Sheet(head, columns, _marked(head, rows), tuple(latest), most)
+
+
+def _below(head: Head, rows: Sequence[Row], members: Sequence[str]) -> int:
+    """Where a summary belongs: below all of its rows and the summaries that stand there."""
+    groups = {group.name: group.of for group in head.summaries}
+    leaves = list(members)
+    while any(name in groups for name in leaves):
+        leaves = [leaf for name in leaves for leaf in groups.get(name, (name,))]
+    at = 1 + max(at for at, row in enumerate(rows) if row.name in leaves)
+    # Between the rows of a pair there is no place for a third.
+    while at < len(rows) and (rows[at].summary or head.pairs):
+        at += 1
+    return at
 
 
 def _latest(records: Sequence[Record]) -> list[Record]:

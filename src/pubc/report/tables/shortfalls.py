@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pubc.report.tables.groups import Row
-from pubc.report.tables.place import Place, resolution, shown
+from pubc.report.tables.place import Place, resolution
 from pubc.report.tables.sheet import Sheet
 
 __all__ = ["Shortfall", "shortfalls"]
@@ -46,32 +46,34 @@ def _found(sheet: Sheet, row: Row, column: str) -> Iterator[tuple[str, str]]:
         yield "failed", place.words(unit) if place.mean is None else "failed in part"
     if place.mean is None or sheet.head.direction == "neither":
         return
-    figure, total = place.words(unit), column in {group.name for group in sheet.head.totals}
+    figure, behind = place.words(unit), 0
     if isinstance(place.paper, float):
         behind = _behind(sheet, place, Place({0: place.paper}))
-        paper = shown(place.paper, unit)
-        if _ours(sheet, row, column):
-            if behind > 0:
-                yield "short", f"{figure} is {_worse(sheet)} the paper's {paper}"
-        elif behind and not (row.summary or total):
-            yield "differs", f"{figure} (paper {paper})"
-    for words in _against_others(sheet, row, column):
-        yield "short", words
+    if not _ours(sheet, row, column):
+        total = column in {group.name for group in sheet.head.totals}
+        if behind and not (row.summary or total):
+            yield "differs", f"{figure} (paper {place.paper_words(unit)})"
+        return
+    better = [f"the paper's {place.paper_words(unit)}"] if behind > 0 else []
+    better += [
+        f"{name} ({other.words(unit)})"
+        for name, other in _rivals(sheet, row, column).items()
+        if _behind(sheet, place, other) > 0
+    ]
+    if better:
+        yield "short", f"{figure} is {_worse(sheet)} {', '.join(better)}"
 
 
-def _against_others(sheet: Sheet, row: Row, column: str) -> Iterator[str]:
-    place, head = row.places[column], sheet.head
-    rivals: dict[str, Place] = {}
+def _rivals(sheet: Sheet, row: Row, column: str) -> dict[str, Place]:
+    """What a figure of ours is held against: the other columns, or the other row of its pair."""
+    head, rivals = sheet.head, {}
     if column in head.ours:
         out = {column, *head.not_ranked, *(group.name for group in head.totals)}
         rivals = {name: other for name, other in row.places.items() if name not in out}
     for first, second in head.pairs:
         if row.name == first:
             rivals |= {r.name: r.places[column] for r in sheet.rows if r.name == second}
-    ahead = [n for n, other in rivals.items() if _behind(sheet, place, other) > 0]
-    if ahead:
-        figures = ", ".join(f"{name} ({rivals[name].words(head.unit)})" for name in ahead)
-        yield f"{place.words(head.unit)} is {_worse(sheet)} {figures}"
+    return rivals
 
 
 def _ours(sheet: Sheet, row: Row, column: str) -> bool:
