@@ -1,0 +1,99 @@
+"""Cloning by recipe `auto` against recipe `paper`: what it earns, and how long it takes.
+
+    python benchmarks/recipes.py [--scale 1.0] [--jobs 1] [--page docs/policies.md]
+
+Ant E+W, what `pubc filter` kept of 100 trajectories of each source; three training seeds and 100
+evaluation episodes for each recipe. With --page the table replaces the one between its marks in
+that file. Finished cells are in records.jsonl and are not computed again. Seconds are of training
+alone, on one thread; with several jobs they share the machine.
+"""
+
+import argparse
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+import numpy as np
+from results_small import ROOT, SEEDS, Mixture, call
+
+from pubc.results import Record, append, key_of, read
+
+BEGIN, END = "<!-- recipes: begin -->", "<!-- recipes: end -->"
+MIXTURE, RECIPES = "ant:E+W", ("auto", "paper")
+
+
+def compute(mixture, cell, chosen):
+    """Train and evaluate one cell; the values of its record."""
+    recipe, seed = cell["recipe"], cell["random_seed"]
+    policy = mixture.folder / "policies" / f"{recipe}-{seed}"
+    # A tenth of the data has a tenth of the updates of `paper`; `auto` counts updates.
+    less = chosen.scale < 1 and recipe == "auto"
+    limit = ["--updates", max(50, round(20_000 * chosen.scale))] if less else []
+    trained = call("train", mixture.kept, "--out", policy, "--recipe", recipe, "--force",
+                   "--random-seed", seed, *limit)  # fmt: skip
+    found = call("evaluate", policy, "--env", mixture.environment, "--episodes",
+                 max(2, round(100 * chosen.scale)))  # fmt: skip
+    return {"return": found["return"], "seconds": round(trained["seconds"], 1)}
+
+
+def table(records, chosen):
+    """The words between the marks, from the records alone."""
+    lines = [
+        f"{MIXTURE}, what `pubc filter` kept of {max(4, round(100 * chosen.scale))} trajectories "
+        f"of each source; mean and spread over {len(SEEDS)} training seeds, "
+        f"{max(2, round(100 * chosen.scale))} evaluation episodes each, one thread. Made by "
+        "`python benchmarks/recipes.py --page docs/policies.md`.",
+        "",
+        "| recipe | return | seconds of training |",
+        "|---|---|---|",
+    ]
+    for recipe in RECIPES:
+        mine = [one.values for one in records if one.cell["recipe"] == recipe]
+        if mine:
+            earned = [one["return"]["mean"] for one in mine]
+            took = np.mean([one["seconds"] for one in mine])
+            lines.append(f"| `{recipe}` | {np.mean(earned):,.0f} ± {np.std(earned):,.0f} "
+                         f"| {took:,.0f} |")  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--jobs", type=int, default=1, help="cells computed at the same time")
+    parser.add_argument("--processes", type=int, default=2, help="for collecting")
+    parser.add_argument("--work", type=Path, default=ROOT / "build" / "recipes")
+    parser.add_argument("--page", type=Path)
+    chosen = parser.parse_args()
+    mixture = Mixture(MIXTURE, chosen)
+    mixture.folder.mkdir(parents=True, exist_ok=True)
+    path = chosen.work / "records.jsonl"
+    cells = [
+        {"kind": "recipes", "recipe": recipe, "random_seed": seed, "scale": chosen.scale}
+        for recipe in RECIPES
+        for seed in SEEDS
+    ]
+    known = {one.key: one for one in read(path)}
+    missing = [cell for cell in cells if key_of(cell) not in known]
+    if missing:
+        print(f"learning from {mixture.kept}", flush=True)
+    with ThreadPoolExecutor(chosen.jobs) as pool:
+        running = {pool.submit(compute, mixture, cell, chosen): cell for cell in missing}
+        for done in as_completed(running):
+            record = Record(running[done], done.result())
+            known[record.key] = record
+            append(path, record)
+            print(
+                record.cell, record.values["return"]["mean"], record.values["seconds"], flush=True
+            )
+    words = table([known[key_of(cell)] for cell in cells], chosen)
+    if chosen.page is not None:
+        before, mark, rest = chosen.page.read_text(encoding="utf-8").partition(BEGIN)
+        if not mark:
+            raise SystemExit(f"{chosen.page} has no {BEGIN}")
+        page = f"{before}{BEGIN}\n{words}{END}{rest.partition(END)[2]}"
+        chosen.page.write_text(page, encoding="utf-8")
+    print(words)
+
+
+if __name__ == "__main__":
+    main()
