@@ -4,6 +4,7 @@ import builtins
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -28,9 +29,22 @@ def test_without_ray_the_message_says_what_to_install(monkeypatch: pytest.Monkey
         pass
 
 
+needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed")
+
+
+@needs_ray
+def test_ray_loaded_without_a_token_is_not_started():
+    script = (
+        "import ray\nfrom pubc.engine import open_engine\nfrom pubc.errors import UsageError\n"
+        "try:\n    open_engine('ray').__enter__()\nexcept UsageError as error:\n    print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout.startswith("Ray was imported before pubc could set it up"), done.stderr
+
+
+@needs_ray
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "auto"])
 def test_a_cluster_that_is_not_there_is_one_sentence(address: str, tmp_path: Path):
-    pytest.importorskip("ray")
     # In a process of its own: this one may be connected to a cluster of another test.
     script = (
         "from pubc.engine import open_engine\nfrom pubc.errors import EnvironmentFailure\n"

@@ -20,6 +20,7 @@ import secrets
 import shutil
 import signal
 import socket
+import sys
 import tempfile
 import threading
 from collections import deque
@@ -30,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from pubc.engine import ONE_THREAD, RETRIES, Failure, Outcome, attempt, cores
-from pubc.errors import EnvironmentFailure, MissingExtraError
+from pubc.errors import EnvironmentFailure, MissingExtraError, UsageError
 
 __all__ = ["RayTasks", "open_ray"]
 
@@ -106,6 +107,7 @@ def open_ray(workers: int, address: str | None) -> Iterator[RayTasks]:
 
     Raises:
         MissingExtraError: Ray is not installed.
+        UsageError: Ray was loaded before it could be told to ask for a token.
         EnvironmentFailure: Ray did not start, or nobody answers at the address.
     """
     if address is None:
@@ -175,6 +177,14 @@ def _refusal(address: str | None, error: Exception) -> str:
 
 def _set_environment() -> None:
     """Settings that Ray reads while it loads and that its processes inherit."""
+    loaded = sys.modules.get("ray")
+    if loaded is not None:
+        if loaded.is_initialized() or _private_folder.cache_info().currsize:
+            return
+        raise UsageError(
+            "Ray was imported before pubc could set it up to ask for a token. Open the engine "
+            "before `import ray`, or call ray.init() first: pubc then uses that connection."
+        )
     os.environ.pop("RAY_AUTH_TOKEN", None)
     os.environ |= {
         "RAY_AUTH_MODE": "token",
