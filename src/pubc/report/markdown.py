@@ -192,13 +192,13 @@ def safe(text: str) -> str:
 
 def _plain(line: str, index: int) -> bool:
     """Whether a mark means nothing where it stands, so that it need not be escaped."""
-    mark, before = line[index], line[:index]
+    mark, before, after = line[index], line[:index], line[index + 1 : index + 2]
     if mark in ".)":
         # After a number and before a space it would begin a list.
-        return not before.isdigit() or line[index + 1 : index + 2].strip() != ""
+        return not before.isdigit() or after.strip() != ""
     if mark in "-+=":
         return index > 0
-    return mark == ":" and before[-1:].isalnum()
+    return mark == ":" and (before[-1:].isalnum() or after == " ")
 
 
 def indented(text: str) -> str:

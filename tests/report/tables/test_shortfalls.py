@@ -34,10 +34,10 @@ def test_the_spread_and_the_printed_digits_are_allowed_for():
 def test_ours_below_another_column_is_told_with_its_name():
     records = [record("Ant E+E", "auto", 0.8), record("Ant E+E", "upu", 0.9)]
     [told] = shortfalls(sheet(head(), records, "x"))
-    assert told.words == "80.0 is below upu (90.0)"
+    assert told.words == "80.0 is below `upu` (90.0)"
     records = [record("Ant E+E", "auto", 0.8, paper=0.85), record("Ant E+E", "upu", 0.9)]
     [told] = shortfalls(sheet(head(), records, "x"))
-    assert told.words == "80.0 is below the paper's 85.0, upu (90.0)"
+    assert told.words == "80.0 is below the paper's 85.0, `upu` (90.0)"
     noisy = [record("Ant E+E", "upu", v, s) for s, v in enumerate((0.7, 0.9, 0.95))]
     assert found([record("Ant E+E", "auto", 0.8), *noisy]) == []
 
@@ -58,6 +58,10 @@ def test_the_first_row_of_a_pair_must_not_fall_below_the_second():
 def test_a_failed_cell_wants_an_explanation_even_where_nothing_is_compared():
     told = found([failed("Ant E+E", "auto")], direction="neither")
     assert told == [("Ant E+E", "auto", "failed")]
+
+
+def test_a_cell_without_data_has_its_footnote_and_needs_no_more():
+    assert found([failed("Ant E+E", "auto", kind="data_not_given", message="Give it.")]) == []
 
 
 def test_what_the_paper_has_no_number_for_is_not_compared():

@@ -39,8 +39,8 @@ def test_the_markdown_has_figures_commands_and_notes(written):
     assert "- Cells: 12 of 12, 3 random seeds" in text
     assert "All of it was computed in one go." in text
     assert "Two experts that act alike." in text
-    assert text.index("auto: 95.0 ± 0.0 is below") < text.index("Two experts that act alike.")
-    assert "**No explanation yet**\n\n- Ant E+W: auto" in text
+    assert text.index("`auto`: 95.0 ± 0.0 is below") < text.index("Two experts that act alike.")
+    assert "**No explanation yet**\n\n- Ant E+W: `auto`" in text
     assert "![Convergence (Table 3, Figure 3)](images/results-convergence.svg)" in text
 
 

@@ -1,7 +1,8 @@
 """Where we fall short of the paper or of another column, or differ, found by rule.
 
 A difference counts where it is larger than the spread over random seeds and than what the
-printed digits can hide. Nothing is compared where the head names no direction.
+printed digits can hide. Nothing is compared where the head names no direction. A cell that nobody
+gave the data for is a footnote and no more.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def shortfalls(sheet: Sheet) -> list[Shortfall]:
 
 def _found(sheet: Sheet, row: Row, column: str) -> Iterator[tuple[str, str]]:
     place, unit = row.places[column], sheet.head.unit
-    if place.failed:
+    if place.failed and place.given:
         yield "failed", place.words(unit) if place.mean is None else "failed in part"
     if place.mean is None or sheet.head.direction == "neither":
         return
@@ -56,7 +57,7 @@ def _found(sheet: Sheet, row: Row, column: str) -> Iterator[tuple[str, str]]:
         return
     better = [f"the paper's {place.paper_words(unit)}"] if behind > 0 else []
     better += [
-        f"{name} ({other.words(unit)})"
+        f"`{name}` ({other.words(unit)})"
         for name, other in _rivals(sheet, row, column).items()
         if _behind(sheet, place, other) > 0
     ]

@@ -53,12 +53,12 @@ def found(group: Explained) -> list[tuple[str, str]]:
     rows = []
     for row, places in groupby(group.places, key=lambda place: place.row):
         mine = list(places)
-        said = [f"{place.column}: {place.words}" for place in mine if place.kind == "short"]
-        differ = [f"{place.column} {place.words}" for place in mine if place.kind == "differs"]
+        said = [f"`{place.column}`: {place.words}" for place in mine if place.kind == "short"]
+        differ = [f"`{place.column}` {place.words}" for place in mine if place.kind == "differs"]
         if differ:
-            said.append(f"baselines that differ: {', '.join(differ)}")
+            said.append(f"other than in the paper: {', '.join(differ)}")
         for words in dict.fromkeys(place.words for place in mine if place.kind == "failed"):
-            columns = [place.column for place in mine if place.words == words]
+            columns = [f"`{place.column}`" for place in mine if place.words == words]
             said.append(f"{words}: {', '.join(columns)}")
         known = group.note is not None and group.note.names == (row,)
         rows.append(("" if known else row, "; ".join(said) + "."))
