@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from pubc.engine import open_engine
-from pubc.errors import MissingExtraError
+from pubc.engine.ray import _check_version
+from pubc.errors import MissingExtraError, UsageError
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,6 +28,17 @@ def test_without_ray_the_message_says_what_to_install(monkeypatch: pytest.Monkey
     monkeypatch.setattr(os, "environ", os.environ.copy())
     with pytest.raises(MissingExtraError, match=r"pip install 'pubc\[ray\]'"), open_engine("ray"):
         pass
+
+
+@pytest.mark.parametrize("version", ["1.13.0", "2.9.3", "2.51.1"])
+def test_ray_without_tokens_is_refused(version: str):
+    with pytest.raises(UsageError, match="cannot ask for a token"):
+        _check_version(version)
+
+
+@pytest.mark.parametrize("version", ["2.52.0", "2.60.0", "3.0.0.dev0"])
+def test_ray_with_tokens_is_accepted(version: str):
+    _check_version(version)
 
 
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed")

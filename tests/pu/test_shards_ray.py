@@ -168,13 +168,13 @@ def test_a_driver_killed_and_started_again_changes_nothing(
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_forty_kills_change_nothing(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    from pubc.engine.ray import _set_environment
+
+    _set_environment()
     import ray
     from ray.cluster_utils import Cluster
 
-    from pubc.engine.ray import _set_environment
-
     monkeypatch.setattr(shards, "LEAST", LEAST)
-    _set_environment()
     rng = random.Random(0)
     small = {"num_cpus": 1, "object_store_memory": 80 << 20, "include_dashboard": False}
     cluster = Cluster(initialize_head=True, head_node_args=small)

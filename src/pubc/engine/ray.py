@@ -35,6 +35,8 @@ from pubc.errors import EnvironmentFailure, MissingExtraError, UsageError
 
 __all__ = ["RayTasks", "open_ray"]
 
+_OLDEST = (2, 52)
+"""The first release of Ray with token authentication."""
 _MEMORY = 1 << 30
 """Bytes that a task declares, where the cluster has as many for each."""
 _OBJECTS = 80 << 20
@@ -107,7 +109,7 @@ def open_ray(workers: int, address: str | None) -> Iterator[RayTasks]:
 
     Raises:
         MissingExtraError: Ray is not installed.
-        UsageError: Ray was loaded before it could be told to ask for a token.
+        UsageError: Ray is too old, or was loaded before it could be told to ask for a token.
         EnvironmentFailure: Ray did not start, or nobody answers at the address.
     """
     if address is None:
@@ -116,6 +118,7 @@ def open_ray(workers: int, address: str | None) -> Iterator[RayTasks]:
         import ray
     except ImportError:
         raise MissingExtraError("The engine ray", "ray") from None
+    _check_version(ray.__version__)
     if ray.is_initialized():
         yield RayTasks(workers)
         return
@@ -129,6 +132,15 @@ def open_ray(workers: int, address: str | None) -> Iterator[RayTasks]:
         yield RayTasks(workers)
     finally:
         ray.shutdown()
+
+
+def _check_version(version: str) -> None:
+    numbers = version.split(".")[:2]
+    if all(map(str.isdecimal, numbers)) and tuple(map(int, numbers)) < _OLDEST:
+        raise UsageError(
+            f"Ray {version} cannot ask for a token, so anybody could connect to it. Install a "
+            "newer one: pip install --upgrade 'pubc[ray]'"
+        )
 
 
 def _start(workers: int) -> None:

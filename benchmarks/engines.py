@@ -1,0 +1,136 @@
+"""What do engines gain, and how fast are the passes over a huge dataset?
+
+    python benchmarks/engines.py                 independent cells: serial, processes, ray
+    python benchmarks/engines.py --passes        steps per second and core of each pass
+
+A cell is one small filter run, recipe `auto`, on a pile of its own. All engines work through
+the same cells in the same process tree, one engine after the other, and must return the same
+digests. Starting an engine is timed apart: workers that have loaded torch serve every cell
+that follows. Passes are measured in CPU time of one thread on a memory-mapped store, which
+also holds on a busy machine.
+"""
+
+import argparse
+import hashlib
+import importlib.util
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import pubc
+from pubc.engine import ENGINES, open_engine
+from pubc.pu.imitators import Apprenticeship, train_imitators
+from pubc.pu.judge import Bench
+from pubc.pu.survey import survey
+from pubc.pu.view import View, look
+from pubc.select import locate
+from pubc.streams import Key
+from pubc.trajectory import Columns, TrajectorySet
+
+
+def make_pile(
+    trajectories: int, steps: int, random_seed: int, states: int = 27, actions: int = 8
+) -> TrajectorySet:
+    """Two linear policies over states that wander, half of the trajectories each."""
+    rng = Key(random_seed, ("engines",)).rng()
+    total = trajectories * steps
+    walk = rng.standard_normal((total, states), dtype=np.float32)
+    walk[1:] += 0.6 * walk[:-1]
+    policies = rng.standard_normal((2, states, actions), dtype=np.float32) / np.sqrt(states)
+    half = total // 2
+    acts = np.concatenate([np.tanh(walk[:half] @ policies[0]), np.tanh(walk[half:] @ policies[1])])
+    acts += 0.05 * rng.standard_normal(acts.shape, dtype=np.float32)
+    ends = np.zeros(total, bool)
+    ends[steps - 1 :: steps] = True
+    return TrajectorySet.from_flat(
+        Columns(walk, acts, None, np.zeros(total, bool), ends), [steps] * trajectories
+    )
+
+
+def cell(random_seed: int) -> str:
+    """One filter run; a digest of all it decided."""
+    found = pubc.find_expert(make_pile(60, 300, random_seed), [0, 1], workers=1)
+    return hashlib.sha256(found.mask.tobytes() + found.confidence.tobytes()).hexdigest()
+
+
+def compare(cells: int, workers: int) -> None:
+    expected: dict[int, str] = {}
+    alone = 0.0
+    print("| engine | start s | cells s | speed-up |\n|---|---|---|---|")
+    for name in ENGINES:
+        if name == "ray" and importlib.util.find_spec("ray") is None:
+            print("| ray | not installed | | |")
+            continue
+        begin = time.perf_counter()
+        with open_engine(name, workers=workers) as engine:
+            # Every worker has loaded its libraries once it has done a cell.
+            list(engine.map(cell, range(1000, 1000 + 2 * engine.workers)))
+            ready = time.perf_counter()
+            outcomes = {o.index: o for o in engine.map(cell, range(cells))}
+            took = time.perf_counter() - ready
+        assert not [o.error for o in outcomes.values() if o.error], outcomes
+        digests = {index: outcome.value for index, outcome in outcomes.items()}
+        expected, alone = expected or digests, alone or took
+        assert digests == expected, f"{name} decided otherwise"
+        print(f"| {name} | {ready - begin:.1f} | {took:.1f} | {alone / took:.2f} |", flush=True)
+
+
+def passes(trajectories: int, steps: int) -> None:
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "pile.store"
+        pubc.save(path, make_pile(trajectories, steps, 0))
+        mixed = pubc.load(path)
+        width = 4 * (mixed.observation_size + mixed.action_size)
+        seeds = mixed[:2]
+        rows = mixed.steps
+        print(
+            f"{rows:,} steps of {width} bytes\n\n| pass | CPU s | steps per second |\n|---|---|---|"
+        )
+        shown("survey: ranges, moments, fingerprint", rows, lambda: survey(mixed))
+        view = View(mixed, seeds, locate(mixed, seeds), 192, Bench(workers=1))
+        shown("look: choose the telling steps", rows, lambda: look(view.scale, view.steps, mixed))
+        flat = [part.reshape(-1, part.shape[2]) for part in (view.states, view.actions)]
+        pools = [view.pool(np.arange(0, trajectories, 2), 4_096)] * 3
+        imitators, _ = train_imitators(
+            pools,
+            Apprenticeship(),
+            20,
+            Key(0).rng(),
+            device=torch.device("cpu"),
+            stop=lambda: False,
+        )
+        shown(
+            "residuals of chosen steps, 3 imitators",
+            len(flat[0]),
+            lambda: imitators.residuals(*flat),
+        )
+
+
+def shown(name: str, rows: int, work) -> None:
+    work()
+    begin = time.process_time()
+    work()
+    took = time.process_time() - begin
+    print(f"| {name} | {took:.2f} | {rows / took:,.0f} |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cells", type=int, default=16)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--passes", action="store_true")
+    chosen = parser.parse_args()
+    if chosen.passes:
+        passes(2_000, 500)
+    else:
+        compare(chosen.cells, chosen.workers)
+
+
+if __name__ == "__main__":
+    # By its name, so that workers can import what they are to do.
+    sys.exit(importlib.import_module("engines").main())
