@@ -4,6 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pubc.pu.judge import Bench, Task
+from pubc.pu.survey import survey
+from pubc.streams import Key
 from pubc.trajectory import Columns, TrajectorySet
 
 
@@ -54,3 +57,17 @@ def _walk(rng: np.random.Generator, steps: int, states: int) -> np.ndarray:
         state = 0.6 * state + push
         walk[step] = state
     return walk
+
+
+def first_task(mixed: TrajectorySet, seeds: TrajectorySet, **bench) -> Task:
+    """What a judge is asked in the first round: the seeds are all that is known."""
+    return Task(
+        number=1,
+        mixed=mixed,
+        positives=seeds,
+        seed_positives=seeds,
+        standing=None,
+        facts=survey(mixed),
+        key=Key(0),
+        bench=Bench(**bench),
+    )

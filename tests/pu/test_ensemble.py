@@ -7,26 +7,14 @@ from pubc.errors import DataError, InterruptedRun, UsageError
 from pubc.nets import Schedule
 from pubc.pu.ensemble import Ensemble
 from pubc.pu.judge import Bench, Task
-from pubc.pu.survey import survey
-from pubc.streams import Key
-from tests.pu.piles import pile
+from tests.pu.piles import first_task, pile
 
 QUICK = Schedule(epochs=20, batch=64, learning_rate=3e-3)
 MIXED = pile([6, 6])
 
 
 def task(mixed=MIXED, seeds=(0, 1), **bench) -> Task:
-    chosen = mixed[list(seeds)]
-    return Task(
-        number=1,
-        mixed=mixed,
-        positives=chosen,
-        seed_positives=chosen,
-        standing=None,
-        facts=survey(mixed),
-        key=Key(0),
-        bench=Bench(**bench),
-    )
+    return first_task(mixed, mixed[list(seeds)], **bench)
 
 
 def test_votes_cannot_tie():

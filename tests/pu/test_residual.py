@@ -9,29 +9,17 @@ from pubc.pu.imitators import Apprenticeship, train_imitators
 from pubc.pu.judge import Bench, Task
 from pubc.pu.ratings import load_unit
 from pubc.pu.residual import Residual
-from pubc.pu.survey import survey
 from pubc.pu.view import View, pick
 from pubc.select import locate
-from pubc.streams import Key
 from pubc.trajectory import concatenate
-from tests.pu.piles import pile
+from tests.pu.piles import first_task, pile
 
 MIXED = pile([6, 6], steps=100, states=3)
 SMALL = Residual(steps_per_trajectory=32, train_steps=512, updates=60, contest_updates=40)
 
 
 def task(mixed=MIXED, seeds=None, **bench) -> Task:
-    chosen = mixed[[0, 1]] if seeds is None else seeds
-    return Task(
-        number=1,
-        mixed=mixed,
-        positives=chosen,
-        seed_positives=chosen,
-        standing=None,
-        facts=survey(mixed),
-        key=Key(0),
-        bench=Bench(**bench),
-    )
+    return first_task(mixed, mixed[[0, 1]] if seeds is None else seeds, **bench)
 
 
 def view(mixed=MIXED, seeds=None, steps: int = 32) -> View:
