@@ -16,7 +16,6 @@ from pubc.results import read
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 RECORDS = DOCS / "records"
-computed = pytest.mark.skipif(not RECORDS.is_dir(), reason="docs/records: no table computed yet")
 MADE_BY = re.compile(r"^Made by `(?P<command>[^`]+)` .*? on (?P<machine>.+?); the records", re.M)
 
 
@@ -42,7 +41,6 @@ def test_the_records_on_cloning_are_the_cells_of_its_table(small: ModuleType):
     assert sorted(found) == sorted(asked)
 
 
-@computed
 def test_the_page_of_results_is_what_the_report_makes_of_the_records(tmp_path: Path):
     shutil.copytree(RECORDS, tmp_path / "records")
     written = write_results(tmp_path / "records", tmp_path / "results.md")
@@ -52,7 +50,6 @@ def test_the_page_of_results_is_what_the_report_makes_of_the_records(tmp_path: P
     assert drawn == {path.name for path in (DOCS / "images").glob("results-*.svg")}
 
 
-@computed
 def test_every_place_that_falls_short_or_differs_is_explained():
     silent = [
         f"{table.sheet.head.table}: {place.row}, {place.column}: {place.words}"
