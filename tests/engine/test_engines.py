@@ -24,8 +24,9 @@ def without_ray(name: str) -> pytest.MarkDecorator:
 
 @pytest.fixture(scope="module", params=[pytest.param(n, marks=without_ray(n)) for n in ENGINES])
 def engine(request):
+    polite = signal.getsignal(signal.SIGTERM)
     with open_engine(request.param, workers=2) as opened:
-        opened.name = request.param
+        opened.name, opened.polite = request.param, polite
         yield opened
         started = psutil.Process().children(recursive=True)
     _, left = psutil.wait_procs(started, timeout=15)
@@ -119,7 +120,7 @@ def test_only_this_user_of_this_machine_can_reach_what_was_started(workers):
 
 
 def test_ctrl_c_and_polite_kills_stay_the_programs_own(workers):
-    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    assert signal.getsignal(signal.SIGTERM) == workers.polite
     assert signal.getsignal(signal.SIGINT) == signal.default_int_handler
 
 

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from pubc import errors, formats
 from pubc.engine import Engine, Failure
 from pubc.errors import DataError, EnvironmentFailure, PubcError
+from pubc.formats.cache import dataset_key
 from pubc.nets import load_tensors, save_tensors
 from pubc.pu.judge import Bench, StoredJudge
 from pubc.trajectory import TrajectorySet
@@ -45,6 +46,7 @@ class _Source:
 
     path: Path
     reading: formats.ReadOptions
+    key: str
     trajectories: int
     steps: int
 
@@ -91,8 +93,9 @@ class Shards:
             _Shard(first, last, folder / f"{name}-{first:09d}-{last:09d}.safetensors")
             for first, last in itertools.pairwise(cuts)
         ]
-        path = self.data.resolve() if self.data.exists() else self.data
-        source = _Source(path, self.reading, len(trajectories), trajectories.steps)
+        path = self.data.resolve()
+        key = dataset_key(path, self.reading)
+        source = _Source(path, self.reading, key, len(trajectories), trajectories.steps)
         todo = [shard for shard in shards if not shard.path.exists()]
         done = len(shards) - len(todo)
         for outcome in self.engine.map(functools.partial(_work, work, source), todo):
@@ -146,7 +149,7 @@ def _work(work: Work, source: _Source, shard: _Shard) -> None:
 
 @functools.lru_cache(maxsize=1)
 def _open(source: _Source) -> TrajectorySet:
-    """The dataset, opened once per worker: few formats can be mapped like a store."""
+    """The dataset, opened once per worker and version: few formats are mapped like a store."""
     trajectories = formats.read(source.path, source.reading)
     found = len(trajectories), trajectories.steps
     if found != (source.trajectories, source.steps):
