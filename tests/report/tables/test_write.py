@@ -35,13 +35,24 @@ def test_the_markdown_has_figures_commands_and_notes(written):
     assert "| *Ant average* |" in text
     assert "    pubc reproduce pu-accuracy --scale small --random-seeds 3\n" in text
     assert "- Scaled down: 100 trajectories of each source instead of 500." in text
-    assert "- Wall time: 1 h 24 min" in text
+    assert "- Wall time: 1 h 24 min; the filters and learners of its cells took 18 s\n" in text
     assert "- Cells: 12 of 12, 3 random seeds" in text
     assert "All of it was computed in one go." in text
     assert "Two experts that act alike." in text
     assert text.index("`auto`: 95.0 ± 0.0 is below") < text.index("Two experts that act alike.")
     assert "**No explanation yet**\n\n- Ant E+W: `auto`" in text
     assert "![Convergence (Table 3, Figure 3)](images/results-convergence.svg)" in text
+
+
+def test_where_nothing_is_compared_nothing_is_claimed(tmp_path):
+    good = [record("Ant E+E", "auto", 1.0, paper=0.9), record("Ant E+W", "auto", 1.0, paper=0.9)]
+    write(tmp_path / "records", head(), good)
+    (tmp_path / "records" / "pu-accuracy.notes.md").write_text("## auto\n\nA remark.\n")
+    for direction, claimed in (("higher", True), ("neither", False)):
+        write(tmp_path / "records", head(direction=direction), good)
+        for page in write_results(tmp_path / "records").pages:
+            assert ("Nowhere: no figure of ours" in page.read_text()) == claimed
+            assert "A remark." in page.read_text()
 
 
 def test_every_link_and_picture_of_the_markdown_is_there(written):

@@ -67,7 +67,7 @@ def _told(table: Table, pictures: Mapping[str, bytes]) -> Mapping[str, Any]:
         "facts": facts(sheet),
         "about": _paragraphs(table.notes.about),
         "compared": sheet.head.compared or table.shortfalls or table.notes.each,
-        "short": bool(table.shortfalls),
+        "nowhere": sheet.head.compared and not table.shortfalls,
         "explained": [
             {
                 "names": [UNEXPLAINED] if group.note is None else group.note.names,

@@ -92,7 +92,7 @@ def _short_parts(table: Table) -> list[str]:
     if not (table.sheet.head.compared or table.shortfalls or table.notes.each):
         return []
     parts = ["### Where we fall short or differ"]
-    if not table.shortfalls:
+    if table.sheet.head.compared and not table.shortfalls:
         parts.append(NOWHERE)
     for group in table.explained():
         names = [UNEXPLAINED] if group.note is None else map(_ticked, group.note.names)

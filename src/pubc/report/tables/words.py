@@ -16,7 +16,8 @@ HOW_TO_READ = (
     "the paper. Bold is the best of its row, or of its pair of rows with and without. Below each "
     "table stand the command that made it, what is smaller than in the paper, and every place "
     "where a figure of ours is worse than the paper's or than another column's, or where a "
-    "baseline differs from the paper's, by more than the spread."
+    "baseline differs from the paper's, by more than the spread. Wall time does not count what "
+    "other tables had computed before."
 )
 NOWHERE = (
     "Nowhere: no figure of ours is worse than the paper's or another column's by more than the "
@@ -38,7 +39,7 @@ def facts(sheet: Sheet) -> list[tuple[str, str]]:
         ("Scale", head.scale),
         ("Scaled down", " ".join(head.scaled_down) or "nothing"),
         ("Cells", cells),
-        ("Wall time", duration(head.wall_seconds)),
+        ("Wall time", duration(head.wall_seconds) + _spent(sheet)),
         ("Machine", _machine(head.machine)),
         ("pubc", f"{head.pubc}; code of {', '.join(f'{s} {d}' for s, d in head.code.items())}"),
     ]
@@ -74,6 +75,13 @@ def duration(seconds: float) -> str:
         return f"{minutes} min"
     hours, minutes = divmod(minutes, 60)
     return f"{hours:,} h {minutes} min"
+
+
+def _spent(sheet: Sheet) -> str:
+    """What the cells took, whichever run did them; each computation counts once."""
+    each = {record.key: record.values.get("seconds") for record in sheet.records}
+    seconds = sum(float(s) for s in each.values() if isinstance(s, int | float))
+    return f"; the filters and learners of its cells took {duration(seconds)}" if seconds else ""
 
 
 def _machine(machine: Mapping[str, Any]) -> str:
