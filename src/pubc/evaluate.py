@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pubc import environments
+from pubc.environments.direct import nothing_but_playing
 from pubc.errors import DataError, EnvironmentFailure, UsageError
 from pubc.rollout import Environment, Policy, play
 from pubc.streams import stream
@@ -151,6 +152,7 @@ def _start(make_policy: MakePolicy, environment: str, random_seed: int) -> None:
 def _work(index: int) -> Played:
     if "world" not in _WORKER:
         _WORKER["world"] = _open(_WORKER["make_policy"], _WORKER["environment"])
+        nothing_but_playing()
     world, policy = _WORKER["world"]
     return _play(world, policy, _WORKER["random_seed"], index)
 

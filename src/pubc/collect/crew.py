@@ -171,7 +171,8 @@ class Crew:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 cwd=self._folder,
-                env={**os.environ, **alone, "PYTHONPATH": path},
+                # Nobody watches: looking for a display would take a tenth of a second.
+                env={"MUJOCO_GL": "disable", **os.environ, **alone, "PYTHONPATH": path},
                 encoding="utf-8",
                 # Ctrl-C reaches the parent alone, which then ends its workers in order.
                 start_new_session=True,

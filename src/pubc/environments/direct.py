@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -50,11 +51,8 @@ def nothing_but_playing() -> None:
     MuJoCo reads the clock hundreds of times per step for a profile that nobody reads.
     """
     gc.freeze()
-    try:
-        import mujoco
-    except ImportError:
-        return
-    for library in Path(mujoco.__file__).parent.glob("libmujoco.*"):
+    home = getattr(sys.modules.get("mujoco"), "__file__", None)
+    for library in Path(home).parent.glob("libmujoco.*") if home else ():
         try:
             clock = ctypes.c_void_p.in_dll(ctypes.CDLL(str(library)), "mjcb_time")
         except (OSError, ValueError):
