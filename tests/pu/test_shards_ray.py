@@ -26,7 +26,8 @@ from pubc.pu import shards
 from pubc.pu.ensemble import Ensemble
 from pubc.pu.judge import Bench
 from pubc.pu.shards import Shards, rate
-from pubc.storage import hash_file
+from pubc.storage import hash_file, verify
+from tests.cli.test_filter import outputs
 from tests.pu.patient import Patient
 from tests.pu.piles import pile
 from tests.pu.test_ensemble import task
@@ -163,6 +164,16 @@ def test_a_driver_killed_and_started_again_changes_nothing(
     assert main([*score_words(place, table), "--engine", "ray"]) == 0
     assert hash_file(table) == hash_file(place / "alone.csv")
     assert [path.name for path in tmp_path.iterdir()] == ["there.csv"]
+
+
+def test_a_filter_on_ray_decides_what_one_process_decides(
+    engine, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(shards, "LEAST", LEAST)
+    words = ["--seed-episodes", "0,1,2", "--out", str(tmp_path / "run"), "--engine", "ray"]
+    assert main(["filter", str(place / "mixed.store"), *words, "--json"]) == 0
+    assert outputs(tmp_path / "run") == outputs(place / "run")
+    assert not verify(tmp_path / "run")
 
 
 @pytest.mark.slow

@@ -202,6 +202,8 @@ def _set_environment() -> None:
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN_PATH": str(_private_folder() / "token"),
         "RAY_USAGE_STATS_ENABLED": "0",
+        # Ray would let its workers stand back behind everybody else, unlike processes.
+        "RAY_worker_niceness": "0",
         # Only so does Ray take 127.0.0.1 for the address of a node, on Linux too.
         "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     }
