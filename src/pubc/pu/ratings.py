@@ -87,13 +87,16 @@ def rate(units: Sequence[Unit], trajectories: TrajectorySet, steps: int, bench: 
     scale = units[0].scale
 
     def work(first: int) -> Floats:
-        found = np.empty(min(CHUNK, len(trajectories) - first))
-        for place in range(len(found)):
-            columns = trajectories[first + place].steps
+        # Together: every product is as large as a full block, however few steps are in it.
+        states, actions = [], []
+        for trajectory in trajectories[first : first + CHUNK]:
+            columns = trajectory.steps
             rows = pick(scale.weights(columns.observations), steps)
-            found[place] = _values(units, columns.take(rows)).mean(dtype=np.float64)
+            states.append(scale.states(columns.observations[rows]))
+            actions.append(scale.actions(columns.actions[rows]))
         trajectories.release()
-        return found
+        values = _values(units, np.concatenate(states), np.concatenate(actions))
+        return np.array([row.mean(dtype=np.float64) for row in values.reshape(-1, steps)])
 
     parts = bench.map(work, range(0, len(trajectories), CHUNK))
     return np.concatenate(parts) if parts else np.zeros(0)
@@ -103,7 +106,13 @@ def rate_steps(
     units: Sequence[Unit], trajectories: TrajectorySet, bench: Bench
 ) -> Iterator[NDArray[np.float32]]:
     """Stream the value of every step, block by block."""
-    for block in score_steps([lambda columns: _values(units, columns)], trajectories, bench):
+    scale = units[0].scale
+
+    def values(columns: Columns) -> NDArray[np.float32]:
+        states, actions = scale.states(columns.observations), scale.actions(columns.actions)
+        return _values(units, states, actions)
+
+    for block in score_steps([values], trajectories, bench):
         yield block[0]
 
 
@@ -117,10 +126,10 @@ def _of_round(shelf: Path, number: int, stage: str, device: torch.device) -> lis
     return [load_unit(path, device) for path in paths]
 
 
-def _values(units: Sequence[Unit], columns: Columns) -> NDArray[np.float32]:
+def _values(
+    units: Sequence[Unit], states: NDArray[np.float32], actions: NDArray[np.float32]
+) -> NDArray[np.float32]:
     """Log ratio of each row: the rest's mean residual minus the positives'."""
-    scale = units[0].scale
-    states, actions = scale.states(columns.observations), scale.actions(columns.actions)
     sums = {1: np.zeros(len(states)), -1: np.zeros(len(states))}
     counts = {1: 0, -1: 0}
     for unit in units:
