@@ -5,9 +5,9 @@
 
 A cell is one small filter run, recipe `auto`, on a pile of its own. Engines work through the
 same cells and must return the same digests; they take turns, so that whatever else the machine
-does hits all of them alike. Starting an engine is timed apart: workers that have loaded torch serve every cell
-that follows. Passes are measured in CPU time of one thread on a memory-mapped store, which
-also holds on a busy machine.
+does hits all of them alike. Starting an engine is timed apart: workers that have loaded torch
+serve every cell that follows. Passes are measured in CPU time of one thread on a memory-mapped
+store, which also holds on a busy machine.
 """
 
 import argparse
@@ -26,6 +26,7 @@ import pubc
 from pubc.engine import ENGINES, open_engine
 from pubc.pu.imitators import Apprenticeship, train_imitators
 from pubc.pu.judge import Bench
+from pubc.pu.ratings import Unit, rate
 from pubc.pu.survey import survey
 from pubc.pu.view import View, look
 from pubc.select import locate
@@ -102,18 +103,18 @@ def passes(trajectories: int, steps: int) -> None:
         shown("look: choose the telling steps", rows, lambda: look(view.scale, view.steps, mixed))
         flat = [part.reshape(-1, part.shape[2]) for part in (view.states, view.actions)]
         pools = [view.pool(np.arange(0, trajectories, 2), 4_096)] * 3
+        device = torch.device("cpu")
         imitators, _ = train_imitators(
-            pools,
-            Apprenticeship(),
-            20,
-            Key(0).rng(),
-            device=torch.device("cpu"),
-            stop=lambda: False,
+            pools, Apprenticeship(), 20, Key(0).rng(), device=device, stop=lambda: False
         )
+        name = "residuals of chosen steps, 3 imitators"
+        shown(name, len(flat[0]), lambda: imitators.residuals(*flat))
+        units = [Unit(imitators, view.scale, (side,) * 3, 1, []) for side in (1, -1)]
+        bench = Bench(workers=1)
         shown(
-            "residuals of chosen steps, 3 imitators",
-            len(flat[0]),
-            lambda: imitators.residuals(*flat),
+            "score: weigh, choose, rate by 6 imitators",
+            rows,
+            lambda: rate(units, mixed, 192, bench),
         )
 
 

@@ -159,6 +159,8 @@ def test_stored_imitators_rate_new_trajectories(tmp_path):
     fresh = pile([4, 4], steps=100, states=3, random_seed=5)
     rated = SMALL.apply(tmp_path, 1, fresh, Bench())[0]
     assert rated[:4].min() > rated[4:].max()
+    alone = [SMALL.apply(tmp_path, 1, fresh[k : k + 1], Bench())[0] for k in range(8)]
+    assert np.array_equal(np.concatenate(alone), rated), "depends on its neighbours"
     steps = np.concatenate(list(SMALL.steps(tmp_path, 1, fresh, Bench())))
     assert steps.shape == (800,)
     means = steps.reshape(8, 100).mean(axis=1)
