@@ -1,11 +1,15 @@
 """The hand-written training step against automatic differentiation and torch's own Adam."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
 
 from pubc.errors import UsageError
-from pubc.policies.fused import FusedStep, Pace, initial_parameters, shards_of, split, threads
+from pubc.policies.fused import FusedStep, initial_parameters, shards_of, split
+from pubc.policies.networks import layers_from_flat
+from pubc.policies.pace import Pace, threads
 
 SEEN, ACTS = 7, 3
 
@@ -35,7 +39,7 @@ def loss_by_hand(step, flat, number: int):
     return (log_std + 0.5 * ((out[:, :ACTS] - y) / log_std.exp()) ** 2).mean()
 
 
-@pytest.mark.parametrize("hidden", [(32, 24), (16,), (8, 8, 8)])
+@pytest.mark.parametrize("hidden", [(32, 24), (16,), (8, 8, 8), ()])
 @pytest.mark.parametrize("head", ["deterministic", "gaussian"])
 def test_the_gradient_is_that_of_autograd(head: str, hidden: tuple[int, ...]):
     step = step_for(head, hidden=hidden)
@@ -72,6 +76,18 @@ def test_the_number_of_threads_changes_no_bit(batch: int):
             step.run(5, 1e-3)
         results.append(step.parameters)
     assert torch.equal(*results)
+
+
+@pytest.mark.parametrize("sizes", [(7, 3), (7, 5, 3), (7, 5, 4, 1)])
+def test_both_ways_to_cut_the_flat_vector_give_the_same_layers(sizes: tuple[int, ...]):
+    flat = initial_parameters(sizes, np.random.default_rng(0))
+    cut, layers = split(torch.from_numpy(flat), sizes), layers_from_flat(flat, sizes)
+    assert [tuple(part.shape) for part in cut] == [
+        (inputs + 1, outputs) for inputs, outputs in itertools.pairwise(sizes)
+    ]
+    for part, (weight, bias) in zip(cut, layers, strict=True):
+        assert np.array_equal(part[:-1], weight)
+        assert np.array_equal(part[-1], bias)
 
 
 def test_a_batch_that_cannot_be_cut_evenly_is_refused():

@@ -17,9 +17,10 @@ import torch
 
 from pubc.errors import DataError, UsageError
 from pubc.policies.feed import Feed, survey
-from pubc.policies.fused import FusedStep, initial_parameters, shards_of, split, threads
+from pubc.policies.fused import FusedStep, initial_parameters, shards_of, split
 from pubc.policies.networks import NetworkPolicy, layers_from_flat
 from pubc.policies.options import TrainOptions
+from pubc.policies.pace import threads
 from pubc.streams import stream
 from pubc.trajectory import Array, TrajectorySet
 

@@ -19,9 +19,10 @@ from torch.nn.functional import softplus
 
 from pubc.errors import DataError, UsageError
 from pubc.policies.feed import Feed, survey
-from pubc.policies.fused import LOG_STD, initial_parameters, split, threads
+from pubc.policies.fused import LOG_STD, initial_parameters, split
 from pubc.policies.networks import NetworkPolicy, layers_from_flat
 from pubc.policies.options import TrainOptions
+from pubc.policies.pace import threads
 from pubc.streams import stream
 from pubc.trajectory import Array, TrajectorySet
 

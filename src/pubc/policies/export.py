@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pubc.errors import DataError, MissingExtraError, UnknownNameError
-from pubc.policies.fused import threads
 from pubc.policies.networks import NetworkPolicy
+from pubc.policies.pace import threads
 from pubc.policies.store import TrainedPolicy
 from pubc.storage import atomic_file
 

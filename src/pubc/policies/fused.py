@@ -2,8 +2,13 @@
 
 A network of three layers and a batch of a hundred is so little work that a general
 automatic differentiation spends most of its time on bookkeeping. Here every buffer is made
-once, forward and backward are a dozen matrix products, weights and biases of all layers lie
-in one flat vector, and Adam is one call over it.
+once, forward and backward are eight matrix products and as few other calls as possible, noted
+down beforehand with their arguments; weights and biases of all layers lie in one flat vector,
+and Adam is one call over it. What can be done for many updates at once (counting them,
+adding up the loss) is.
+
+The last layer has few outputs, and products are fast along the long side of a matrix. So it
+lies in the flat vector the other way round than the others, and so do the outputs.
 
 Large batches are cut into shards that depend on the batch size alone; one product handles all
 shards, and shards are added in a fixed order. More threads than one are used where they are
@@ -14,12 +19,12 @@ replayed.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -27,16 +32,19 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pubc.errors import UsageError
+from pubc.policies.pace import Pace, threads
 
-__all__ = ["LOG_STD", "FusedStep", "Head", "initial_parameters", "shards_of", "split", "threads"]
+__all__ = ["LOG_STD", "FusedStep", "Head", "initial_parameters", "shards_of", "split"]
 
 Head = Literal["deterministic", "gaussian"]
 LOG_STD = (-5.0, 2.0)
 """Bounds of the Gaussian head's log standard deviation, in units of the action range."""
 
+Call = Callable[[], Any]
+"""A call of torch with its arguments in place."""
+
 _relu_backward = torch.ops.aten.threshold_backward.grad_input
 _tanh_backward = torch.ops.aten.tanh_backward.grad_input
-_mean_square_backward = torch.ops.aten.mse_loss_backward.grad_input
 _FADED = 1e-30
 _BETAS = (0.9, 0.999)
 _EPSILON = 1e-8
@@ -51,9 +59,12 @@ def split(flat: Tensor, sizes: Sequence[int]) -> list[Tensor]:
     """The layers inside a flat vector: views of shape (inputs + 1, outputs), bias last."""
     layers, start = [], 0
     for inputs, outputs in itertools.pairwise(sizes):
-        count = (inputs + 1) * outputs
-        part = flat[..., start : start + count]
-        layers.append(part.view(*flat.shape[:-1], inputs + 1, outputs))
+        count, last = (inputs + 1) * outputs, start + (inputs + 1) * outputs == flat.shape[-1]
+        part, lead = flat[..., start : start + count], flat.shape[:-1]
+        if last:
+            layers.append(part.view(*lead, outputs, inputs + 1).mT)
+        else:
+            layers.append(part.view(*lead, inputs + 1, outputs))
         start += count
     return layers
 
@@ -63,70 +74,9 @@ def initial_parameters(sizes: Sequence[int], rng: np.random.Generator) -> NDArra
     parts = []
     for inputs, outputs in itertools.pairwise(sizes):
         bound = 1 / math.sqrt(inputs)
-        parts.append(rng.uniform(-bound, bound, size=(inputs + 1) * outputs))
-    return np.concatenate(parts).astype(np.float32)
-
-
-@contextlib.contextmanager
-def threads(limit: int) -> Iterator[None]:
-    """At most this many threads for torch inside; what was there before outside."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(max(1, min(limit, before)))
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-class Pace:
-    """Chooses the number of threads by the clock; it changes the speed and nothing else.
-
-    Threads that wait for one another spin. Beside other busy processes that makes two threads
-    many times slower than one. So work begins with one, and now and then all are tried.
-    """
-
-    _TRIAL = 4
-    """Updates per trial."""
-    _SHARE = 20
-    """Trials take at most one part in this many of the time."""
-    _FIRST = 0.2
-    """Seconds of work before the first trial; less work than that needs no help."""
-
-    def __init__(self, most: int, agrees: Callable[[int], bool]) -> None:
-        """Start with one thread.
-
-        Args:
-            most: Threads that could have something to do.
-            agrees: Whether so many threads give the result of one; asked once.
-        """
-        self._choices = sorted({1, min(most, torch.get_num_threads())})
-        self._agrees: Callable[[int], bool] | None = agrees
-        self._best = 1
-        self._trials: list[int] = []
-        self._seconds: dict[int, float] = {}
-        self._until_next = self._FIRST
-
-    def next(self, left: int) -> tuple[int, int]:
-        """How many updates to do next, and with how many threads."""
-        if not self._trials and len(self._choices) > 1 and self._until_next <= 0:
-            if self._agrees is not None and not self._agrees(self._choices[-1]):
-                self._choices = [1]
-                return left, 1
-            self._agrees = None
-            self._trials = list(self._choices)
-        if self._trials:
-            return min(self._TRIAL, left), self._trials[0]
-        return left, self._best
-
-    def took(self, seconds: float, updates: int) -> None:
-        """Say how long the updates took."""
-        if not self._trials:
-            self._until_next -= seconds
-            return
-        self._seconds[self._trials.pop(0)] = seconds / updates
-        if not self._trials:
-            self._best = min(self._choices, key=self._seconds.__getitem__)
-            self._until_next = self._SHARE * self._TRIAL * sum(self._seconds.values())
+        parts.append(rng.uniform(-bound, bound, size=(inputs + 1, outputs)))
+    parts[-1] = parts[-1].T
+    return np.concatenate([part.ravel() for part in parts]).astype(np.float32)
 
 
 class FusedStep:
@@ -162,37 +112,53 @@ class FusedStep:
         self.step = torch.zeros((), device=self.device)
         self.rate = torch.zeros((), device=self.device)
         self._rate = 0.0
-        self._shape = (batch,) if self.shards == 1 else (self.shards, batch // self.shards)
-        self._product = torch.mm if self.shards == 1 else torch.bmm
+        rows = batch // self.shards
+        self._lead = () if self.shards == 1 else (self.shards,)
+        self._shape = (*self._lead, rows)
         self.inputs = self._empty(chunk, *self._shape, sizes[0] + 1)
         self.targets = self._empty(chunk, *self._shape, self.actions)
-        self._batches = [
-            (x, x.mT, y) for x, y in zip(self.inputs.unbind(0), self.targets.unbind(0), strict=True)
-        ]
+        # Of the mean square error over everything, 2 / numbers times the error is the gradient.
+        self._scale = 1.0 if head == "gaussian" else 2.0 / (batch * self.actions)
+        self._wanted, self._errors = (
+            self._empty(chunk, *self._lead, self.actions, rows) for _ in range(2)
+        )
+        self._counted = torch.arange(1.0, chunk + 1, device=self.device)
+        self._steps = torch.zeros(chunk, device=self.device)
         self._make_layers()
-        self._out, self._delta = (self._empty(*self._shape, sizes[-1]) for _ in range(2))
-        self._spare = self._empty(*self._shape, self.actions)
-        self._losses = torch.zeros(*self._shape, self.actions, device=self.device)
-        self._one = torch.ones((), device=self.device)
+        self._out, self._delta = (self._empty(*self._lead, sizes[-1], rows) for _ in range(2))
+        self._spare = self._empty(*self._lead, self.actions, rows)
+        self._loss = torch.zeros((), dtype=torch.float64, device=self.device)
+        none: list[Tensor] = []
+        self._adam = ([parameters], self._gradients[:1], [self.first], [self.second], none)
+        self._batches = [
+            (self._record(*parts), [step])
+            for *parts, step in zip(
+                self.inputs, self.inputs.mT, self._wanted, self._errors, self._steps, strict=True
+            )
+        ]
         self._graph: torch.cuda.CUDAGraph | None = None
         self._pace = Pace(self.shards if self.shards > 1 else 2, self._agrees)
 
     def _make_layers(self) -> None:
         hidden = self.sizes[1:-1]
-        layers = split(self.parameters, self.sizes)
-        flat = self._empty(*self._shape[:-1], self.parameters.numel())
+        *layers, top = split(self.parameters, self.sizes)
+        flat = self._empty(*self._lead, self.parameters.numel())
         self._gradients = [flat] if self.shards == 1 else list(flat.unbind(0))
-        self._by_layer = split(flat, self.sizes)
-        self._layers = layers
+        *self._by_layer, top_gradient = split(flat, self.sizes)
+        self._top, self._top_gradient = top.mT, top_gradient.mT
         if self.shards > 1:
-            self._layers = [layer.expand(self.shards, *layer.shape) for layer in layers]
+            layers = [layer.expand(self.shards, *layer.shape) for layer in layers]
+            self._top = self._top.expand(self.shards, *self._top.shape)
+        self._layers = layers
         # The last row of a layer is its bias, which passes nothing down.
-        self._down = [layer[..., :-1, :].mT for layer in self._layers]
+        self._down = [layer[..., :-1, :].mT for layer in layers]
+        self._top_down = self._top[..., :-1]
         # Activations with their column of ones, and the same memory without it.
         self._full = [self._ones(width) for width in hidden]
         self._turned = [full.mT for full in self._full]
         self._hidden = [full[..., :-1] for full in self._full]
-        self._back = [self._empty(*self._shape, width) for width in hidden]
+        # Gradients on their way down; each then takes the place of the activations it is of.
+        self._back = {width: self._empty(*self._shape, width) for width in hidden}
 
     def _empty(self, *shape: int) -> Tensor:
         return torch.empty(shape, device=self.device)
@@ -206,13 +172,20 @@ class FusedStep:
         """Update once with each of the first `batches` batches in the input buffers."""
         self._rate = learning_rate
         self.rate.fill_(learning_rate)
+        self._prepare()
         if self.device.type == "cuda":
             if batches == self.chunk:
                 self._replay()
             else:
                 for one in self._batches[:batches]:
                     self._update(*one)
-            return
+        else:
+            self._run_at_pace(batches)
+            self._drop_traces()
+        self.step.add_(batches)
+        self._add_up(self._errors[:batches])
+
+    def _run_at_pace(self, batches: int) -> None:
         done = 0
         while done < batches:
             count, used = self._pace.next(batches - done)
@@ -222,7 +195,17 @@ class FusedStep:
                     self._update(*one)
                 self._pace.took(time.perf_counter() - begun, count)
             done += count
-        self._drop_traces()
+
+    def _prepare(self) -> None:
+        """What the updates of one run have in common."""
+        torch.mul(self.targets.mT, -self._scale, out=self._wanted)
+        torch.add(self._counted, self.step, out=self._steps)
+
+    def _add_up(self, errors: Tensor) -> None:
+        # One thread: a sum depends on how it is cut.
+        with threads(1):
+            exact = errors.double()
+            self._loss.add_((exact if self.head == "gaussian" else exact.square_()).sum())
 
     def _drop_traces(self) -> None:
         """Forget moments that have faded to nothing.
@@ -235,31 +218,25 @@ class FusedStep:
 
     def take_loss(self) -> float:
         """Sum of the loss over the rows since the last call; each row's is a mean over actions."""
-        total = float(self._losses.double().sum()) / self.actions
-        self._losses.zero_()
-        # The deterministic head keeps squares of its gradient, (2 / numbers) times the error.
-        rows = self.batch * self.actions
-        return total if self.head == "gaussian" else total * (rows / 2) ** 2
+        total = float(self._loss) / self.actions
+        self._loss.zero_()
+        return total / self._scale**2
 
     def gradient(self, number: int) -> Tensor:
         """The gradient of the mean loss of one batch in the input buffers, for checks."""
-        self._backward(*self._batches[number])
-        return torch.stack(self._gradients).sum(dim=0)
+        self._prepare()
+        for call in self._batches[number][0]:
+            call()
+        self._add_up(self._errors[number])
+        return self._gradients[0].clone()
 
-    def _update(self, inputs: Tensor, turned: Tensor, targets: Tensor) -> None:
-        self._backward(inputs, turned, targets)
-        total = self._gradients[0]
-        for other in self._gradients[1:]:
-            total.add_(other)
-        self.step.add_(1)
+    def _update(self, calls: Sequence[Call], step: list[Tensor]) -> None:
+        for call in calls:
+            call()
         # The public optimiser costs as much again in bookkeeping as this takes.
         torch._fused_adam_(
-            [self.parameters],
-            [total],
-            [self.first],
-            [self.second],
-            [],
-            [self.step],
+            *self._adam,
+            step,
             lr=self.rate if self.device.type == "cuda" else self._rate,
             beta1=_BETAS[0],
             beta2=_BETAS[1],
@@ -269,48 +246,61 @@ class FusedStep:
             maximize=False,
         )
 
-    def _backward(self, inputs: Tensor, turned: Tensor, targets: Tensor) -> None:
-        product, below = self._product, inputs
-        for layer, full, hidden in zip(self._layers, self._full, self._hidden, strict=False):
-            product(below, layer, out=hidden)
-            hidden.relu_()
-            below = full
-        product(below, self._layers[-1], out=self._out)
-        self._out.tanh_()
-        if self.head == "gaussian":
-            self._gaussian(targets)
-        else:
-            self._deterministic(targets)
-        delta = self._delta
-        for index in range(len(self._layers) - 1, 0, -1):
-            product(self._turned[index - 1], delta, out=self._by_layer[index])
-            back = self._back[index - 1]
-            product(delta, self._down[index], out=back)
-            _relu_backward(back, self._hidden[index - 1], 0, grad_input=back)
-            delta = back
-        product(turned, delta, out=self._by_layer[0])
+    def _record(
+        self, inputs: Tensor, turned: Tensor, wanted: Tensor, errors: Tensor
+    ) -> tuple[Call, ...]:
+        """Forward and backward of one batch, as calls with their arguments in place."""
+        calls: list[Call] = []
 
-    def _deterministic(self, targets: Tensor) -> None:
+        def product(a: Tensor, b: Tensor, out: Tensor) -> None:
+            calls.append(partial(torch.mm if self.shards == 1 else torch.bmm, a, b, out=out))
+
+        below, below_turned = inputs, turned
+        for index, layer in enumerate(self._layers):
+            product(below, layer, self._hidden[index])
+            calls.append(self._hidden[index].relu_)
+            below, below_turned = self._full[index], self._turned[index]
+        product(self._top, below_turned, self._out)
+        calls.append(self._out.tanh_)
+        head = self._gaussian if self.head == "gaussian" else self._deterministic
+        calls.extend(head(wanted, errors))
+        product(self._delta, below, self._top_gradient)
+        delta, down = self._delta.mT, self._top_down
+        for index in range(len(self._layers) - 1, -1, -1):
+            hidden = self._hidden[index]
+            back = self._back[hidden.shape[-1]]
+            product(delta, down, back)
+            calls.append(partial(_relu_backward, back, hidden, 0, grad_input=hidden))
+            delta, down = hidden, self._down[index]
+            product(self._turned[index - 1] if index else turned, delta, self._by_layer[index])
+        calls.extend(partial(self._gradients[0].add_, other) for other in self._gradients[1:])
+        return tuple(calls)
+
+    def _deterministic(self, wanted: Tensor, errors: Tensor) -> Iterator[Call]:
         """Squared error of tanh(z); leaves the gradient in `_delta`."""
-        _mean_square_backward(self._one, self._out, targets, 1, grad_input=self._delta)
-        self._losses.addcmul_(self._delta, self._delta)
-        _tanh_backward(self._delta, self._out, grad_input=self._delta)
+        yield partial(torch.add, wanted, self._out, alpha=self._scale, out=errors)
+        yield partial(torch.mul, self._out, self._out, out=self._spare)
+        yield partial(torch.addcmul, errors, errors, self._spare, value=-1, out=self._delta)
 
-    def _gaussian(self, targets: Tensor) -> None:
+    def _gaussian(self, wanted: Tensor, losses: Tensor) -> Iterator[Call]:
         """Negative log-likelihood; leaves the gradient in `_delta`."""
         middle, reach = sum(LOG_STD) / 2, (LOG_STD[1] - LOG_STD[0]) / 2
-        mean, width = self._out[..., : self.actions], self._out[..., self.actions :]
-        to_mean, to_width = self._delta[..., : self.actions], self._delta[..., self.actions :]
-        torch.mul(width, -2 * reach, out=self._spare)
-        self._spare.sub_(2 * middle).exp_()  # the inverse variance
-        torch.sub(mean, targets, out=to_mean)
-        torch.mul(to_mean, to_mean, out=to_width)
-        to_width.mul_(self._spare)  # squared error in standard deviations
-        to_mean.mul_(self._spare)
-        self._losses.add_(to_width, alpha=0.5).add_(width, alpha=reach).add_(middle)
-        to_width.sub_(1).mul_(-reach)
-        self._delta.mul_(1.0 / (self.batch * self.actions))
-        _tanh_backward(self._delta, self._out, grad_input=self._delta)
+        mean, width = self._out[..., : self.actions, :], self._out[..., self.actions :, :]
+        to_mean, to_width = self._delta[..., : self.actions, :], self._delta[..., self.actions :, :]
+        yield partial(torch.mul, width, -2 * reach, out=self._spare)
+        yield partial(self._spare.sub_, 2 * middle)
+        yield self._spare.exp_  # the inverse variance
+        yield partial(torch.add, mean, wanted, out=to_mean)
+        yield partial(torch.mul, to_mean, to_mean, out=to_width)
+        yield partial(to_width.mul_, self._spare)  # squared error in standard deviations
+        yield partial(to_mean.mul_, self._spare)
+        yield partial(torch.mul, width, reach, out=losses)
+        yield partial(losses.add_, to_width, alpha=0.5)
+        yield partial(losses.add_, middle)
+        yield partial(to_width.sub_, 1)
+        yield partial(to_width.mul_, -reach)
+        yield partial(self._delta.mul_, 1.0 / (self.batch * self.actions))
+        yield partial(_tanh_backward, self._delta, self._out, grad_input=self._delta)
 
     def _agrees(self, count: int) -> bool:
         """Whether an update with this many threads is that with one, to the last bit."""
@@ -342,4 +332,4 @@ class FusedStep:
         self._graph.replay()
 
     def _mutable(self) -> tuple[Tensor, ...]:
-        return self.parameters, self.first, self.second, self.step, self._losses
+        return self.parameters, self.first, self.second

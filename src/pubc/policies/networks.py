@@ -40,11 +40,18 @@ LATENT = 2.0
 
 
 def layers_from_flat(flat: Array, sizes: Sequence[int]) -> tuple[Layer, ...]:
-    """Cut a flat vector of parameters into layers; the bias is the last row of each."""
+    """Cut a flat vector of parameters into layers; the bias is the last row of each.
+
+    The last layer lies in it the other way round, as `fused.split` has it.
+    """
     layers, start = [], 0
     for inputs, outputs in itertools.pairwise(sizes):
         stop = start + (inputs + 1) * outputs
-        rows = np.asarray(flat[start:stop], dtype=np.float32).reshape(inputs + 1, outputs)
+        part = np.asarray(flat[start:stop], dtype=np.float32)
+        if stop == len(flat):
+            rows = np.ascontiguousarray(part.reshape(outputs, inputs + 1).T)
+        else:
+            rows = part.reshape(inputs + 1, outputs)
         layers.append((rows[:-1].copy(), rows[-1].copy()))
         start = stop
     return tuple(layers)

@@ -24,7 +24,6 @@ from torch import Tensor, nn
 
 from pubc.errors import DataError, UsageError
 from pubc.policies.feed import survey
-from pubc.policies.fused import threads
 from pubc.policies.networks import NetworkPolicy
 from pubc.policies.offline import (
     GREEDY,
@@ -36,6 +35,7 @@ from pubc.policies.offline import (
     torch_seed,
 )
 from pubc.policies.options import TrainOptions
+from pubc.policies.pace import threads
 from pubc.policies.transformer import TransformerPolicy
 from pubc.policies.transitions import Sequences, Transitions
 from pubc.streams import stream

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from pubc.errors import DataError
 from pubc.nets import CLIP, Normaliser
 from pubc.policies.feed import ActionRange
-from pubc.policies.fused import threads
 from pubc.policies.offline import HYPERPARAMETERS, create, library, torch_seed
+from pubc.policies.pace import threads
 from pubc.policies.predict import Predictor
 from pubc.rollout import Actor
 from pubc.trajectory import Array
