@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pubc.experiments.cell import Cell, DatasetSpec, FilterSpec, Scale, SeedSpec, Table
-from pubc.experiments.methods import method
+from pubc.experiments.methods import DEVELOPED_ON, method
 from pubc.experiments.pu_accuracy import SCALED_DOWN
 from pubc.experiments.robots import (
     LOCOMOTION,
@@ -95,7 +95,7 @@ TABLE = Table(
         "start instead of up to four, one round, no average over rounds, nothing trimmed next to "
         "the cut, sides of any size, a cut that need not keep the seeds, no rejection of rounds "
         "that rank held-out seeds worse, and no advantage asked of both sides. ✗ is the paper's "
-        "mark for a training that collapsed."
+        "mark for a training that collapsed. " + DEVELOPED_ON
     ),
     scaled_down=SCALED_DOWN,
     rows=_ROWS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pubc.experiments.cell import Cell, DatasetSpec, Scale, Table
-from pubc.experiments.methods import method
+from pubc.experiments.methods import DEVELOPED_ON, method
 from pubc.experiments.pu_accuracy import PAPER, SCALED_DOWN
 from pubc.experiments.robots import (
     LOCOMOTION,
@@ -62,7 +62,7 @@ TABLE = Table(
         "Accuracy after the last round. Every record holds its rounds: right and wrong decisions, "
         "the threshold, and the histogram of confidences with the curve that the cut was read "
         "from. The first round of auto looks for a split to start from; its confidences are log "
-        "ratios of residuals, not probabilities."
+        "ratios of residuals, not probabilities. " + DEVELOPED_ON
     ),
     scaled_down=SCALED_DOWN,
     rows=_ROWS,

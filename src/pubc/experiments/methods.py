@@ -7,7 +7,13 @@ from typing import Any, Literal
 
 from pubc.experiments.cell import FilterSpec, Scale, SeedSpec
 
-__all__ = ["METHODS", "method"]
+__all__ = ["DEVELOPED_ON", "METHODS", "method"]
+
+DEVELOPED_ON = (
+    "auto was developed on the locomotion policies of the zoo and on one simulated TriFinger push "
+    "set (docs/method.md), so its figures on these flatter it."
+)
+"""What every table with a column for auto must say."""
 
 METHODS: dict[str, tuple[str, Mapping[str, Any]]] = {
     "upu": ("paper", {"ensemble.loss": "unbiased_pu", "ensemble.negatives": "unlabelled"}),

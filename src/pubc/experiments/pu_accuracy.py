@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pubc.experiments.cell import Cell, DatasetSpec, Scale, Table
-from pubc.experiments.methods import METHODS, method
+from pubc.experiments.methods import DEVELOPED_ON, METHODS, method
 from pubc.experiments.robots import (
     LOCOMOTION,
     REAL,
@@ -96,7 +96,8 @@ TABLE = Table(
         "non-negative PU learning with the paper's assumed share of positives (0.4 %) inside "
         "the paper's loop, bagging, vote and threshold; paper is the paper's method to the "
         "letter; auto is pubc's default. Seeds are drawn at random from the expert inside the "
-        "mixed set and stay in it. The paper's figure for its method stands beside both."
+        "mixed set and stay in it. The paper's figure for its method stands beside both. "
+        + DEVELOPED_ON
     ),
     scaled_down=SCALED_DOWN,
     rows=_ROWS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pubc.experiments.cell import Cell, DatasetSpec, Scale, SeedSpec, Table
-from pubc.experiments.methods import method
+from pubc.experiments.methods import DEVELOPED_ON, method
 from pubc.experiments.robots import LOCOMOTION, REAL, ROBOT_DATA, SIMULATED, dataset
 
 __all__ = ["TABLE"]
@@ -35,7 +35,7 @@ TABLE = Table(
     caption=(
         "Share of trajectories rightly kept or dropped with 1 to 10 seed trajectories, drawn at "
         "random from the expert inside the mixed set. The paper has no such table; it used 2,000 "
-        "steps in locomotion and 0.4 % of the trajectories on robots."
+        "steps in locomotion and 0.4 % of the trajectories on robots. " + DEVELOPED_ON
     ),
     scaled_down={
         "small": "100 trajectories of each source instead of 500,000 steps; the policies are "
