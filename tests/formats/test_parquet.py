@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -99,3 +102,30 @@ def test_numbers_that_parquet_cannot_hold_are_a_usage_error():
 def test_text_is_not_taken_for_numbers(tmp_path):
     with pytest.raises(DataError, match="expected numbers"):
         parquet.to_numpy(tmp_path, pa.table({"x": ["a"]}), "x")
+
+
+@pytest.mark.parametrize("group", [0, 7], ids=["first", "last"])
+def test_a_damaged_description_of_a_chunk_is_told_instead_of_aborting(tmp_path, group):
+    """pyarrow ends the whole process when it is asked for such a description."""
+    path = tmp_path / "x.parquet"
+    tables = [parquet_write.make_table({"x": np.full((3, 2), n, "f4")}) for n in range(8)]
+    parquet_write.write_tables(path, tables)
+    data = bytearray(path.read_bytes())
+    # Histograms of the levels of three rows of two: lists of 2 and 4 numbers, then of 3 and 3.
+    right = b"\x29\x26\x06\x06\x19\x46\x00\x00\x00\x0c"
+    wrong = b"\x29\x36\x06\x06\x06\x19\x36\x00\x00\x0c"
+    place = -1
+    for _ in range(group + 1):
+        place = data.index(right, place + 1)
+    data[place : place + len(wrong)] = wrong
+    path.write_bytes(data)
+    read = (
+        "import sys; from pathlib import Path; from pubc.errors import DataError\n"
+        "from pubc.formats.parquet import read_table\n"
+        "try: read_table(Path(sys.argv[1]))\n"
+        "except DataError as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", read, path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-300:]
+    assert f"{path}: not readable as Parquet" in done.stdout
+    assert "histogram" in done.stdout

@@ -164,6 +164,8 @@ def _check_sizes(path: Path, file: Any, size: int) -> None:
     leaves = [schema.column(i) for i in range(metadata.num_columns)]
     width = sum(_WIDTHS.get(leaf.physical_type, max(leaf.length, 1)) for leaf in leaves)
     lists = [i for i, leaf in enumerate(leaves) if leaf.max_repetition_level]
+    if lists:
+        _check_chunks(path, metadata)
     decoded = metadata.num_rows * width
     rows = 0
     for number in range(metadata.num_row_groups):
@@ -180,6 +182,22 @@ def _check_sizes(path: Path, file: Any, size: int) -> None:
         )
     if decoded > max(FREE_BYTES, RATIO_LIMIT * size):
         raise DataError(f"{path}: {size:,} bytes that claim to unpack to {decoded:,}.", code="bomb")
+
+
+def _check_chunks(path: Path, metadata: Any) -> None:
+    """Have Arrow look at the description of every chunk, in a call that can complain.
+
+    Asking for one description aborts the process where it is damaged. Batches of no rows,
+    buffered ahead, look at all of them and decode nothing; of a mapped file nothing is read.
+    """
+    pa = arrow()
+    groups, columns = list(range(metadata.num_row_groups)), list(range(metadata.num_columns))
+    with (
+        pa.memory_map(str(path)) as mapped,
+        pa.parquet.ParquetFile(mapped, metadata=metadata, pre_buffer=True) as ahead,
+    ):
+        for _ in ahead.reader.iter_batches(0, groups, column_indices=columns, use_threads=False):
+            pass
 
 
 def _chunk(path: Path, chunk: Any, name: str) -> Array:
