@@ -23,7 +23,11 @@ COLUMNS = {"Data", "10 % BC", "50 % BC", "BC", "DT", "IQL", "CRR", "DWBC", "PUBC
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     small = replace(
-        cells.SCALES["small"], trajectories_per_source=3, updates=5, evaluation_trajectories=1
+        cells.SCALES["small"],
+        trajectories_per_source=3,
+        seed_pool=2000,
+        updates=5,
+        evaluation_trajectories=1,
     )
     monkeypatch.setitem(cells.SCALES, "small", small)
     monkeypatch.chdir(tmp_path)

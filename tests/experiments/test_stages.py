@@ -52,6 +52,15 @@ def test_another_random_seed_draws_other_seeds_and_the_same_one_the_same(mixed):
     assert len({tuple(ids) for ids in drawn}) > 1
 
 
+def test_steps_are_drawn_beside_the_mixed_set_where_the_expert_was_recorded_there(mixed):
+    pool = mixed[:4]
+    drawn = draw_seeds(mixed, SeedSpec(steps=60), 0, pool)
+    assert set(drawn.ids.tolist()) <= set(pool.ids.tolist())
+    assert drawn.steps >= 60
+    inside = draw_seeds(mixed, SeedSpec(trajectories=2), 0, pool)
+    assert inside.ids.tolist() == draw_seeds(mixed, SeedSpec(trajectories=2), 0).ids.tolist()
+
+
 def test_the_highest_returns_are_at_least_two(mixed):
     assert len(draw_seeds(mixed, SeedSpec(top=0.004), 0)) == 2
 

@@ -35,6 +35,8 @@ class DatasetSpec:
     """Whole trajectories of each source."""
     steps_per_source: int | None = None
     """Steps of each source instead."""
+    seed_steps: int = 0
+    """Steps of the expert that are collected beside the mixture, to draw seed positives from."""
     random_seed: int = 0
     """Of the collection."""
     sources: tuple[str, ...] | None = None
@@ -57,12 +59,13 @@ class DatasetSpec:
 
 @dataclass(frozen=True, slots=True)
 class SeedSpec:
-    """How seed positives are drawn from inside the mixed set: one of the four ways."""
+    """How seed positives are drawn: one of the four ways."""
 
     trajectories: int | None = None
-    """So many of the expert's trajectories, at random."""
+    """So many of the expert's trajectories inside the mixed set, at random."""
     steps: int | None = None
-    """The expert's trajectories, at random, until they hold so many steps; none is cut."""
+    """The expert's trajectories, at random, until they hold so many steps; none is cut. They are
+    those that were collected beside the mixed set, or inside it where there are no others."""
     share: float | None = None
     """The same with a share of all steps of the mixed set; the last trajectory is cut."""
     top: float | None = None
@@ -162,6 +165,8 @@ class Scale:
     """Steps of each source instead."""
     seeds: SeedSpec = field(default_factory=lambda: SeedSpec(steps=2000))
     """Seed positives of the locomotion mixtures."""
+    seed_pool: int = 20_000
+    """Steps of the expert beside a mixture; every random seed draws its seed positives there."""
     robot_seeds: SeedSpec = field(default_factory=lambda: SeedSpec(top=0.004))
     """Seed positives of the simulated TriFinger sets."""
     subset: int = 32_768
@@ -174,7 +179,7 @@ class Scale:
     def dataset(self, recipe: str, sources: tuple[str, ...] | None = None) -> DatasetSpec:
         """A mixture at this scale, or some sources of it."""
         sizes = (self.trajectories_per_source, self.steps_per_source)
-        return DatasetSpec(recipe, *sizes, sources=sources)
+        return DatasetSpec(recipe, *sizes, seed_steps=self.seed_pool, sources=sources)
 
 
 SCALES: dict[str, Scale] = {

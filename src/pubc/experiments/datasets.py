@@ -24,11 +24,13 @@ __all__ = [
     "expert_of",
     "make_dataset",
     "open_dataset",
+    "open_seed_pool",
     "read_summary",
     "within",
 ]
 
 _EXPERTS = ("E+", "expert")
+_SEED_POOL = "data-seed.store"
 
 
 def dataset_key(spec: DatasetSpec, cache: Cache) -> str:
@@ -54,6 +56,13 @@ def open_dataset(cache: Cache, spec: DatasetSpec) -> TrajectorySet:
     """The trajectories of a dataset that was made."""
     whole = formats.read(data_path(cache, spec))
     return whole if spec.sources is None else whole[within(whole, spec)]
+
+
+def open_seed_pool(cache: Cache, spec: DatasetSpec) -> TrajectorySet | None:
+    """The expert's trajectories that were collected beside a dataset, if there are any."""
+    if not spec.seed_steps:
+        return None
+    return formats.read(data_path(cache, spec).with_name(_SEED_POOL))
 
 
 def within(whole: TrajectorySet, spec: DatasetSpec) -> NDArray[np.bool_]:
@@ -116,7 +125,7 @@ def _collect(out: Path, cache: Cache, spec: DatasetSpec) -> None:
         find(spec.recipe),
         spec.steps_per_source,
         spec.trajectories_per_source,
-        seed_steps=0,
+        seed_steps=spec.seed_steps,
         random_seed=spec.random_seed,
     )
     collect(request, out, processes=cache.workers or cores())

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pubc.experiments.cache import Cache
 from pubc.experiments.cell import DatasetSpec, FilterSpec, SeedSpec
-from pubc.experiments.datasets import dataset_key, expert_of, open_dataset
+from pubc.experiments.datasets import dataset_key, expert_of, open_dataset, open_seed_pool
 from pubc.metrics import confusion, roc_auc
 from pubc.results import key_of
 from pubc.select import by_source, single_steps, top_returns
@@ -76,8 +76,16 @@ def read_mask(cache: Cache, job: FilterJob) -> Mask:
     return mask
 
 
-def draw_seeds(mixed: TrajectorySet, spec: SeedSpec, random_seed: int) -> TrajectorySet:
-    """Seed positives from inside a mixed set.
+def draw_seeds(
+    mixed: TrajectorySet, spec: SeedSpec, random_seed: int, pool: TrajectorySet | None = None
+) -> TrajectorySet:
+    """Seed positives for a mixed set.
+
+    Args:
+        mixed: The set.
+        spec: How many.
+        random_seed: Another one draws others.
+        pool: The expert's trajectories beside the set; only steps and shares are drawn from it.
 
     Raises:
         DataError: The set does not say who acted, and seeds of the expert are asked for.
@@ -85,16 +93,14 @@ def draw_seeds(mixed: TrajectorySet, spec: SeedSpec, random_seed: int) -> Trajec
     """
     if spec.top is not None:
         return mixed[top_returns(mixed, spec.top, at_least=2)]
-    # Without sources there is no expert to draw from, and `by_source` says so.
-    expert = expert_of(mixed) or _EXPERT
     rng = stream(random_seed, "experiments", "seeds")
     if spec.trajectories is not None:
-        return mixed[by_source(mixed, expert, spec.trajectories, rng)]
-    theirs = by_source(mixed, expert, _count(mixed, expert), rng)
+        return mixed[by_source(mixed, expert_of(mixed) or _EXPERT, spec.trajectories, rng)]
+    theirs = pool or _experts(mixed, rng)
     wanted = spec.steps or max(1, round((spec.share or 0.0) * mixed.steps))
-    order = rng.permutation(theirs)
-    count = int(np.searchsorted(np.cumsum(mixed.lengths[order]), wanted)) + 1
-    chosen = mixed[order[:count]]
+    order = rng.permutation(len(theirs))
+    count = int(np.searchsorted(np.cumsum(theirs.lengths[order]), wanted)) + 1
+    chosen = theirs[order[:count]]
     spare = chosen.steps - wanted
     if spec.steps is not None or spare <= 0:
         return chosen
@@ -103,8 +109,11 @@ def draw_seeds(mixed: TrajectorySet, spec: SeedSpec, random_seed: int) -> Trajec
     return TrajectorySet(chosen.columns, chosen.starts, lengths, chosen.ids)
 
 
-def _count(mixed: TrajectorySet, expert: str) -> int:
-    return 1 if mixed.sources is None else int(np.count_nonzero(mixed.sources == expert))
+def _experts(mixed: TrajectorySet, rng: np.random.Generator) -> TrajectorySet:
+    # Without sources there is no expert to draw from, and `by_source` says so.
+    expert = expert_of(mixed) or _EXPERT
+    count = 1 if mixed.sources is None else int(np.count_nonzero(mixed.sources == expert))
+    return mixed[by_source(mixed, expert, count, rng)]
 
 
 def _build(folder: Path, cache: Cache, job: FilterJob) -> None:
@@ -132,7 +141,8 @@ def _find(mixed: TrajectorySet, cache: Cache, job: FilterJob) -> tuple[Mask, dic
     spec = job.filter
     assert spec.seeds is not None
     assert spec.recipe is not None
-    seeds = draw_seeds(mixed, spec.seeds, job.random_seed)
+    pool = open_seed_pool(cache, job.dataset)
+    seeds = draw_seeds(mixed, spec.seeds, job.random_seed, pool)
     values: dict[str, Any] = {"seed_trajectories": len(seeds), "seed_steps": seeds.steps}
     by_step = spec.decision == "step"
     found = find_expert(

@@ -20,6 +20,7 @@ from pubc.errors import DataError
 from pubc.evaluate import REFERENCES, Outcome, evaluate, score, summary
 from pubc.experiments.cache import Cache
 from pubc.experiments.cell import Cell, LearnerSpec
+from pubc.experiments.datasets import open_seed_pool
 from pubc.experiments.filters import draw_seeds
 from pubc.results import Record, key_of, read
 from pubc.storage import read_json, write_json
@@ -106,7 +107,8 @@ def _trainer(
 
     seeds = None
     if spec.algo == "dwbc" and cell.filter is not None and cell.filter.seeds is not None:
-        seeds = draw_seeds(mixed, cell.filter.seeds, cell.random_seed)
+        pool = open_seed_pool(cache, cell.dataset)
+        seeds = draw_seeds(mixed, cell.filter.seeds, cell.random_seed, pool)
     return trainer(
         spec.algo,
         chosen,

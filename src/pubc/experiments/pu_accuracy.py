@@ -95,9 +95,10 @@ TABLE = Table(
         "Share of trajectories that are rightly kept or dropped. upu and nnpu are unbiased and "
         "non-negative PU learning with the paper's assumed share of positives (0.4 %) inside "
         "the paper's loop, bagging, vote and threshold; paper is the paper's method to the "
-        "letter; auto is pubc's default. Seeds are drawn at random from the expert inside the "
-        "mixed set and stay in it. The paper's figure for its method stands beside both. "
-        + DEVELOPED_ON
+        "letter; auto is pubc's default. Seed positives of the "
+        "locomotion mixtures are steps of the expert that were recorded beside the mixed set, as "
+        "in the paper, others for every random seed; those of the robot sets are drawn inside. "
+        "The paper's figure for its method stands beside both. " + DEVELOPED_ON
     ),
     scaled_down=SCALED_DOWN,
     rows=_ROWS,

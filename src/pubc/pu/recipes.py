@@ -65,6 +65,8 @@ class Paper:
     """Order of the polynomial through the histogram."""
     bins: int = 100
     """Bins of the histogram."""
+    below: float = 0.96
+    """Dips count below this share of the range of the confidences."""
     loop: Loop = field(default_factory=Loop)
     """When the rounds end."""
 
@@ -89,7 +91,7 @@ class Paper:
     def threshold(self) -> Threshold:
         """Cuts the ratings."""
         if isinstance(self.cut, str):
-            return valley(bins=self.bins, degree=self.order)
+            return valley(bins=self.bins, degree=self.order, below=self.below)
         return fixed(self.cut)
 
 

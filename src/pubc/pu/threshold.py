@@ -46,7 +46,9 @@ Threshold = Callable[[Verdict], Cut]
 """Maps what a judge thinks of every trajectory, and of the seeds, to a cut."""
 
 
-def find_valley(confidence: Floats, *, bins: int = 100, degree: int = 10) -> Cut:
+def find_valley(
+    confidence: Floats, *, bins: int = 100, degree: int = 10, below: float = 0.96
+) -> Cut:
     """The paper's threshold: the rightmost dip of a polynomial through the histogram.
 
     Args:
@@ -54,6 +56,10 @@ def find_valley(confidence: Floats, *, bins: int = 100, degree: int = 10) -> Cut
         bins: Histogram bins between the lowest and the highest confidence.
         degree: Order of the polynomial. Higher follows noise, lower misses the valley; the
             paper uses 10 for every dataset.
+        below: Dips are looked for below this share of the way from the lowest to the highest
+            confidence: next to the end of its range every polynomial rings. The paper's
+            predecessor has 0.96 of a range from 0 to 1, which is the same for its classifiers;
+            those of the PU baselines never come near 1.
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -75,12 +81,14 @@ def find_valley(confidence: Floats, *, bins: int = 100, degree: int = 10) -> Cut
     curve = np.asarray(Polynomial.fit(centres, counts, degree)(centres), dtype=np.float64)
     inner = curve[1:-1]
     dips = np.flatnonzero((curve[:-2] > inner) & (inner <= curve[2:])) + 1
+    dips = dips[centres[dips] < low + below * (high - low)]
     drawn = {"centres": centres, "counts": counts.astype(np.float64), "curve": curve}
     if not len(dips):
         return Cut(
             None,
             f"The confidences of {confidence.size:,} trajectories form a single hump "
-            f"({low:.3g} to {high:.3g}): the polynomial of order {degree} has no dip.",
+            f"({low:.3g} to {high:.3g}): the polynomial of order {degree} has no dip "
+            f"below {below:g} of that range.",
             "no_valley",
             **drawn,
         )
@@ -112,11 +120,11 @@ def fixed(value: float) -> Threshold:
     return cut
 
 
-def valley(bins: int = 100, degree: int = 10) -> Threshold:
+def valley(bins: int = 100, degree: int = 10, below: float = 0.96) -> Threshold:
     """`find_valley` of the mean confidences, as a threshold for the filter loop."""
 
     def cut(verdict: Verdict) -> Cut:
         mean = mean_confidence(verdict.confidence)
-        return find_valley(mean[~np.isnan(mean)], bins=bins, degree=degree)
+        return find_valley(mean[~np.isnan(mean)], bins=bins, degree=degree, below=below)
 
     return cut
