@@ -57,6 +57,20 @@ def test_learning_curves_are_means_in_a_band_from_lowest_to_highest(folder):
     assert [text.get_text() for text in figure.legends[0].texts] == ["with PU", "without PU"]
 
 
+def test_curves_of_random_seeds_that_were_measured_a_little_apart_are_one_line():
+    document = head(columns=["BC"], extra={"figure": {"kind": "curves"}})
+    curves = [{"x": [100, 200], "y": [0.2, 0.4]}, {"x": [110, 210], "y": [0.4, 0.6]}]
+    records = [
+        record("Ant E+E", "BC", 0.5, n, curve={"panel": "p", "line": "l", **curve})
+        for n, curve in enumerate(curves)
+    ]
+    [axis] = visible(draw(sheet(document, records, "x")))
+    assert axis.lines[0].get_xdata().size == 2
+    heights = axis.lines[0].get_ydata()
+    assert heights[0] == pytest.approx(0.3, abs=0.02)
+    assert heights[1] == pytest.approx(0.5, abs=0.02)
+
+
 def test_figures_of_a_row_stand_at_the_numbers_of_its_columns(folder):
     [axis] = visible(draw(read_table(folder, "seeds").sheet))
     assert axis.lines[0].get_xdata().tolist() == [1, 2, 4]

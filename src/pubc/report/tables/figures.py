@@ -89,14 +89,12 @@ def _histogram(axis: Axes, done: Mapping[str, Any], above: str) -> None:
 
 def _curves(sheet: Sheet, asked: Mapping[str, Any]) -> Figure | None:
     """The paper's Figure 5: means over random seeds in a band from lowest to highest."""
-    panels: dict[str, dict[str, dict[float, list[float]]]] = {}
+    panels: dict[str, dict[str, list[Mapping[str, Any]]]] = {}
     for record in sorted(sheet.records, key=lambda record: _place(sheet, record)):
         curve = record.values.get("curve")
         if curve is None:
             continue
-        line = panels.setdefault(str(curve["panel"]), {}).setdefault(str(curve["line"]), {})
-        for x, y in zip(curve["x"], curve["y"], strict=True):
-            line.setdefault(float(x), []).append(float(y))
+        panels.setdefault(str(curve["panel"]), {}).setdefault(str(curve["line"]), []).append(curve)
     if not panels:
         return None
     names = list(dict.fromkeys(line for lines in panels.values() for line in lines))
@@ -107,14 +105,25 @@ def _curves(sheet: Sheet, asked: Mapping[str, Any]) -> Figure | None:
     for axis, (panel, lines) in zip(axes.flat, panels.items(), strict=False):
         axis.set_title(label(panel))
         axis.xaxis.set_major_locator(MaxNLocator(3))
-        for name, points in lines.items():
-            _band(axis, points, names.index(name), name)
+        for name, curves in lines.items():
+            _band(axis, _together(curves), names.index(name), name)
     for axis in axes[:, 0]:
         axis.set_ylabel(str(asked.get("y", "score")))
     for axis in axes[-1]:
         axis.set_xlabel(str(asked.get("x", "updates")))
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
     return figure
+
+
+def _together(curves: Sequence[Mapping[str, Any]]) -> dict[float, list[float]]:
+    """Values of all random seeds at the places of the first.
+
+    Evaluations fall on ends of epochs, and random seeds hold out other trajectories, so their
+    places can differ by a few updates.
+    """
+    places = [float(x) for x in curves[0]["x"]]
+    found = [np.interp(places, curve["x"], curve["y"]) for curve in curves]
+    return {x: [float(y) for y in values] for x, *values in zip(places, *found, strict=True)}
 
 
 def _place(sheet: Sheet, record: Record) -> tuple[int, int, str]:
