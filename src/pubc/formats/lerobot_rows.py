@@ -7,7 +7,7 @@ and ordered by their `frame_index`. What the metadata says of them is compared o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,8 @@ class Rows:
     """Files that hold frames of an episode."""
     lost: list[int] = field(default_factory=list)
     """Episodes whose file is missing or unreadable and was left out."""
+    expected: dict[Path, list[int]] = field(default_factory=dict)
+    """Files that should hold frames, with the episodes of each."""
 
 
 def read_rows(
@@ -87,7 +89,7 @@ def read_rows(
         name: parts[0][name] if len(parts) == 1 else np.concatenate([p[name] for p in parts])
         for name in parts[0]
     }
-    return _group(columns, files, lost, findings)
+    return replace(_group(columns, files, lost, findings), expected=expected)
 
 
 def _is_image(about: dict[str, Any]) -> bool:
