@@ -17,7 +17,7 @@ LAYERS = [
     {"formats", "select", "losses", "nets", "metrics", "results", "engine", "zoo", "environments"},
     {"trajectory"},
     {"storage"},
-    {"errors", "streams"},
+    {"errors", "streams", "threads"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 MODULES = sorted(p for p in ROOT.rglob("*.py") if p != ROOT / "__init__.py")

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from pubc.engine import cores, open_engine
+from pubc.engine import open_engine
 from pubc.errors import InterruptedRun, UnknownNameError, UsageError
+from pubc.threads import cores
 from tests.engine import tasks
 
 

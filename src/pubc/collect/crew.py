@@ -20,10 +20,10 @@ from typing import Any, TextIO, cast
 
 import pubc
 from pubc.errors import DataError, EnvironmentFailure, PubcError, UsageError
+from pubc.threads import ONE_THREAD
 
 __all__ = ["Answer", "Crew", "Limit", "Sizes", "Task"]
 
-_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _PATIENCE = 10.0
 """Seconds that a worker gets to end by itself once its input is closed."""
 
@@ -163,7 +163,6 @@ class Crew:
     def _start(self, number: int) -> subprocess.Popen[str]:
         home = str(Path(pubc.__file__).parent.parent)
         path = os.pathsep.join([home, *filter(None, [os.environ.get("PYTHONPATH")])])
-        alone = dict.fromkeys(_ONE_THREAD, "1")
         with self._log(number).open("wb") as log:
             worker = subprocess.Popen(
                 [sys.executable, "-P", "-m", "pubc.collect.worker"],
@@ -172,7 +171,7 @@ class Crew:
                 stderr=log,
                 cwd=self._folder,
                 # Nobody watches: looking for a display would take a tenth of a second.
-                env={"MUJOCO_GL": "disable", **os.environ, **alone, "PYTHONPATH": path},
+                env={"MUJOCO_GL": "disable", **os.environ, **ONE_THREAD, "PYTHONPATH": path},
                 encoding="utf-8",
                 # Ctrl-C reaches the parent alone, which then ends its workers in order.
                 start_new_session=True,

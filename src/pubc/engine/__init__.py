@@ -8,13 +8,13 @@ one thread, because the rounding of a matrix product depends on the number of th
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pubc.errors import UnknownNameError, UsageError
+from pubc.threads import cores
 
 __all__ = ["ENGINES", "RETRIES", "Engine", "Failure", "Outcome", "open_engine"]
 
@@ -22,9 +22,6 @@ ENGINES = ("serial", "processes", "ray")
 """Names that `open_engine` knows."""
 RETRIES = 2
 """How often an item is tried again after its worker died; a fault that stays must end."""
-_LIBRARIES = ("OMP", "OPENBLAS", "MKL", "NUMEXPR")
-ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in _LIBRARIES}
-"""Environment of a worker; libraries read it once, while they load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +104,6 @@ def open_engine(
     from pubc.engine.ray import open_ray
 
     return open_ray(workers, address)
-
-
-def cores() -> int:
-    """Processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def attempt(function: Callable[[Any], Any], item: Any) -> tuple[Any, Failure | None]:

@@ -24,8 +24,9 @@ from pathlib import Path
 from typing import Any
 
 import pubc
-from pubc.engine import ONE_THREAD, RETRIES, Failure, Outcome, attempt, failure_of
+from pubc.engine import RETRIES, Failure, Outcome, attempt, failure_of
 from pubc.errors import UsageError
+from pubc.threads import ONE_THREAD
 
 __all__ = ["Processes"]
 

@@ -30,8 +30,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pubc.engine import ONE_THREAD, RETRIES, Failure, Outcome, attempt, cores
+from pubc.engine import RETRIES, Failure, Outcome, attempt
 from pubc.errors import EnvironmentFailure, MissingExtraError, UsageError
+from pubc.threads import ONE_THREAD, cores
 
 __all__ = ["RayTasks", "open_ray"]
 

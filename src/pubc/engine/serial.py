@@ -7,11 +7,11 @@ like their workers do.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from pubc.engine import Outcome, failure_of
 from pubc.errors import InterruptedRun
+from pubc.threads import threads
 
 __all__ = ["Serial"]
 
@@ -31,7 +31,7 @@ class Serial:
         """Apply a function to every item; see `pubc.engine.Engine`."""
         for index, item in enumerate(items):
             try:
-                with _one_thread():
+                with threads(1):
                     value = function(item)
             except InterruptedRun:
                 raise  # somebody wants everything to stop: that is no result of the item
@@ -39,15 +39,3 @@ class Serial:
                 yield Outcome(index, error=failure_of(error))
             else:
                 yield Outcome(index, value)
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

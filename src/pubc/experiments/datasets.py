@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pubc import formats
-from pubc.engine import cores
 from pubc.errors import DataError
 from pubc.experiments.cache import Cache
 from pubc.experiments.cell import DatasetSpec
 from pubc.results import key_of
 from pubc.storage import read_json, write_json
+from pubc.threads import cores
 from pubc.trajectory import TrajectorySet
 
 __all__ = [

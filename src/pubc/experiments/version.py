@@ -18,12 +18,13 @@ import pubc
 
 __all__ = ["Versions", "versions"]
 
+_LOW = ("trajectory.py", "streams.py", "threads.py")
 # Of the formats only the one that collected data goes through: the others are read as they are.
-_SHARED = ("trajectory.py", "streams.py", "rollout.py", "environments", "formats/store.py")
+_SHARED = (*_LOW, "rollout.py", "environments", "formats/store.py")
 _NETS = ("nets.py", "losses.py", "select.py")
 _STAGES: dict[str, tuple[str, ...]] = {
     "dataset": (*_SHARED, "collect", "zoo", "experiments/datasets.py"),
-    "filter": (*_NETS, "trajectory.py", "streams.py", "pu", "metrics.py", "experiments/filters.py"),
+    "filter": (*_LOW, *_NETS, "pu", "metrics.py", "experiments/filters.py"),
     "learner": (*_SHARED, *_NETS, "policies", "evaluate.py", "experiments/learn.py"),
 }
 

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import torch
 
+from pubc.threads import threads
+
 __all__ = ["Pace", "threads"]
-
-
-@contextlib.contextmanager
-def threads(limit: int) -> Iterator[None]:
-    """At most this many threads for torch inside; what was there before outside."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(max(1, min(limit, before)))
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 class Pace:

@@ -6,11 +6,9 @@ The paper's ensemble, its baselines and the residual judge are all judges.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -21,6 +19,7 @@ from numpy.typing import NDArray
 from pubc.errors import UsageError
 from pubc.pu.survey import Survey
 from pubc.streams import Key
+from pubc.threads import cores, one_thread, threads
 from pubc.trajectory import TrajectorySet
 
 if TYPE_CHECKING:
@@ -36,8 +35,6 @@ __all__ = [
     "Training",
     "Verdict",
     "mean_confidence",
-    "one_thread",
-    "single_threaded",
 ]
 
 Floats = NDArray[np.float64]
@@ -72,15 +69,11 @@ class Bench:
     @property
     def hands(self) -> int:
         """Workers as a number of at least one."""
-        if self.workers:
-            return self.workers
-        if hasattr(os, "sched_getaffinity"):
-            return len(os.sched_getaffinity(0))
-        return os.cpu_count() or 1
+        return self.workers or cores()
 
     def map(self, work: Callable[[Item], Made], items: Sequence[Item]) -> list[Made]:
         """Do a piece of work for each item, several at a time, and keep their order."""
-        with single_threaded(), ThreadPoolExecutor(self.hands, initializer=one_thread) as pool:
+        with threads(1), ThreadPoolExecutor(self.hands, initializer=one_thread) as pool:
             futures = [pool.submit(work, item) for item in items]
             try:
                 return [future.result() for future in futures]
@@ -196,23 +189,3 @@ def mean_confidence(confidence: Floats) -> Floats:
     total = np.where(present, confidence, 0.0).sum(axis=0)
     count = present.sum(axis=0)
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
-
-
-@contextmanager
-def single_threaded() -> Iterator[None]:
-    """Let torch use one thread per piece of work; results then do not depend on cores."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-def one_thread() -> None:
-    """Tell torch so in a worker: the number of threads belongs to the calling thread."""
-    import torch
-
-    torch.set_num_threads(1)

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from pubc.errors import InterruptedRun
 from pubc.nets import BLOCK, Classifier, FoldedClassifier, Normaliser
-from pubc.pu.judge import Bench, one_thread, single_threaded
+from pubc.pu.judge import Bench
+from pubc.threads import one_thread, threads
 from pubc.trajectory import Columns, TrajectorySet
 
 __all__ = ["Rule", "Scorer", "score_steps", "score_trajectories", "step_values"]
@@ -76,7 +77,7 @@ def score_steps(
             raise InterruptedRun("Stopped while scoring.")
         return np.stack([scorer(columns) for scorer in scorers])
 
-    with single_threaded(), ThreadPoolExecutor(bench.hands, initializer=one_thread) as pool:
+    with threads(1), ThreadPoolExecutor(bench.hands, initializer=one_thread) as pool:
         waiting: deque[Future[Floats32]] = deque()
         try:
             for block in trajectories.blocks():
