@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from pubc.errors import UnknownNameError, UsageError
@@ -44,6 +44,22 @@ class Outcome:
     """What the function returned."""
     error: Failure | None = None
     """Why it returned nothing; None where it did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """An item on its way to a worker."""
+
+    index: int
+    """Its place among the items."""
+    item: Any
+    """What the function gets."""
+    deaths: int = 0
+    """How many workers have died of it."""
+
+    def again(self) -> Job:
+        """The same after one more death."""
+        return replace(self, deaths=self.deaths + 1)
 
 
 class Engine(Protocol):

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import pubc
-from pubc.engine import RETRIES, Failure, Outcome, attempt, failure_of
+from pubc.engine import RETRIES, Failure, Job, Outcome, attempt, failure_of
 from pubc.errors import UsageError
 from pubc.threads import ONE_THREAD
 
@@ -53,22 +53,13 @@ class _Worker:
         self.line.close()
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """An item on its way."""
-
-    index: int
-    item: Any
-    deaths: int = 0
-
-
 class Processes:
     """Works through items in processes of this machine."""
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
         self._idle: list[_Worker] = []
-        self._busy: dict[_Worker, _Job] = {}
+        self._busy: dict[_Worker, Job] = {}
 
     def __enter__(self) -> Processes:
         return self
@@ -80,7 +71,7 @@ class Processes:
 
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Outcome]:
         """Apply a function to every item; see `pubc.engine.Engine`."""
-        waiting = deque(_Job(index, item) for index, item in enumerate(items))
+        waiting = deque(Job(index, item) for index, item in enumerate(items))
         try:
             while waiting or self._busy:
                 while waiting and len(self._busy) < self.workers:
@@ -95,7 +86,7 @@ class Processes:
                 worker.end()
             self._busy = {}
 
-    def _hand_out(self, function: Callable[[Any], Any], job: _Job) -> None:
+    def _hand_out(self, function: Callable[[Any], Any], job: Job) -> None:
         worker = self._hire()
         self._busy[worker] = job
         try:
@@ -121,7 +112,7 @@ class Processes:
         heard = {lines[line] for line in wait(list(lines), _PULSE)}
         return [worker for worker in self._busy if worker in heard or not worker.alive]
 
-    def _collect(self, worker: _Worker, waiting: deque[_Job]) -> Outcome | None:
+    def _collect(self, worker: _Worker, waiting: deque[Job]) -> Outcome | None:
         job = self._busy[worker]
         try:
             if not worker.line.poll():
@@ -131,7 +122,7 @@ class Processes:
             del self._busy[worker]
             worker.end()
             if job.deaths < RETRIES:
-                waiting.append(_Job(job.index, job.item, job.deaths + 1))
+                waiting.append(job.again())
                 return None
             return Outcome(job.index, error=_died(worker.process.returncode, job.deaths + 1))
         del self._busy[worker]

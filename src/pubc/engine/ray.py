@@ -26,11 +26,10 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pubc.engine import RETRIES, Failure, Outcome, attempt
+from pubc.engine import RETRIES, Failure, Job, Outcome, attempt
 from pubc.errors import EnvironmentFailure, MissingExtraError, UsageError
 from pubc.threads import ONE_THREAD, cores
 
@@ -55,15 +54,6 @@ _WORKER = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """An item on its way."""
-
-    index: int
-    item: Any
-    deaths: int = 0
-
-
 class RayTasks:
     """Works through items as tasks of the cluster that this process is connected to."""
 
@@ -80,8 +70,8 @@ class RayTasks:
         """Apply a function to every item; see `pubc.engine.Engine`."""
         import ray
 
-        waiting = deque(_Job(index, item) for index, item in enumerate(items))
-        pending: dict[Any, _Job] = {}
+        waiting = deque(Job(index, item) for index, item in enumerate(items))
+        pending: dict[Any, Job] = {}
         try:
             while waiting or pending:
                 while waiting and len(pending) < self._window:
@@ -92,7 +82,7 @@ class RayTasks:
                     job = pending.pop(reference)
                     outcome = _outcome(job, reference)
                     if outcome is None:
-                        waiting.append(_Job(job.index, job.item, job.deaths + 1))
+                        waiting.append(job.again())
                     else:
                         yield outcome
         finally:
@@ -242,7 +232,7 @@ def _work(function: Callable[[Any], Any], item: Any) -> tuple[Any, Failure | Non
     return attempt(function, item)
 
 
-def _outcome(job: _Job, reference: Any) -> Outcome | None:
+def _outcome(job: Job, reference: Any) -> Outcome | None:
     """What came of a task; None where its worker died and it may be tried again."""
     import ray
 
