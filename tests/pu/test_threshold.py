@@ -24,6 +24,13 @@ def test_the_paper_takes_the_rightmost_dip_that_is_not_at_the_end_of_the_range()
     assert cut.counts.sum() == values.size
 
 
+def test_a_few_trajectories_beyond_the_expert_make_no_valley_of_their_own():
+    values = np.append(humps(0.1, 0.3, 100), [0.8, 0.81, 0.82])
+    assert (values > find_valley(values, least=0.0).threshold).sum() == 3
+    assert (values > find_valley(values).threshold).sum() > 90
+    assert find_valley(values, least=0.99).status == "no_valley"
+
+
 def test_a_stiff_polynomial_finds_the_valley_between_two_humps():
     assert 0.35 < find_valley(humps(0.2, 0.8), degree=4).threshold < 0.65
 

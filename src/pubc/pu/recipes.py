@@ -67,6 +67,8 @@ class Paper:
     """Bins of the histogram."""
     below: float = 0.96
     """Dips count below this share of the range of the confidences."""
+    least: float = 0.05
+    """Dips count with at least this share of the trajectories above them."""
     loop: Loop = field(default_factory=Loop)
     """When the rounds end."""
 
@@ -91,7 +93,7 @@ class Paper:
     def threshold(self) -> Threshold:
         """Cuts the ratings."""
         if isinstance(self.cut, str):
-            return valley(bins=self.bins, degree=self.order, below=self.below)
+            return valley(self.bins, self.order, self.below, self.least)
         return fixed(self.cut)
 
 

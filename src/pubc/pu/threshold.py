@@ -47,7 +47,12 @@ Threshold = Callable[[Verdict], Cut]
 
 
 def find_valley(
-    confidence: Floats, *, bins: int = 100, degree: int = 10, below: float = 0.96
+    confidence: Floats,
+    *,
+    bins: int = 100,
+    degree: int = 10,
+    below: float = 0.96,
+    least: float = 0.05,
 ) -> Cut:
     """The paper's threshold: the rightmost dip of a polynomial through the histogram.
 
@@ -60,6 +65,9 @@ def find_valley(
             confidence: next to the end of its range every polynomial rings. The paper's
             predecessor has 0.96 of a range from 0 to 1, which is the same for its classifiers;
             those of the PU baselines never come near 1.
+        least: Share of the trajectories that must lie above a dip. The paper has no such
+            bound; without it a handful of trajectories to the right of the expert's hump,
+            such as the seeds that a classifier has learned by heart, make a dip of their own.
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -82,13 +90,14 @@ def find_valley(
     inner = curve[1:-1]
     dips = np.flatnonzero((curve[:-2] > inner) & (inner <= curve[2:])) + 1
     dips = dips[centres[dips] < low + below * (high - low)]
+    dips = dips[[float(np.mean(confidence > dip)) >= least for dip in centres[dips]]]
     drawn = {"centres": centres, "counts": counts.astype(np.float64), "curve": curve}
     if not len(dips):
         return Cut(
             None,
             f"The confidences of {confidence.size:,} trajectories form a single hump "
             f"({low:.3g} to {high:.3g}): the polynomial of order {degree} has no dip "
-            f"below {below:g} of that range.",
+            f"below {below:g} of that range with {least:.0%} of them above it.",
             "no_valley",
             **drawn,
         )
@@ -120,11 +129,14 @@ def fixed(value: float) -> Threshold:
     return cut
 
 
-def valley(bins: int = 100, degree: int = 10, below: float = 0.96) -> Threshold:
+def valley(
+    bins: int = 100, degree: int = 10, below: float = 0.96, least: float = 0.05
+) -> Threshold:
     """`find_valley` of the mean confidences, as a threshold for the filter loop."""
 
     def cut(verdict: Verdict) -> Cut:
         mean = mean_confidence(verdict.confidence)
-        return find_valley(mean[~np.isnan(mean)], bins=bins, degree=degree, below=below)
+        mean = mean[~np.isnan(mean)]
+        return find_valley(mean, bins=bins, degree=degree, below=below, least=least)
 
     return cut
