@@ -1,7 +1,8 @@
 """The door to d3rlpy: its learners, their hyper-parameters, and how to read their networks.
 
 d3rlpy gives losses and networks. Its import changes global settings of torch and prints; both
-are undone here. Its loop, its datasets and its files are not used.
+are undone here. Its loop, its datasets and its files are not used, nor its way through an
+update, which waits for the device to read every loss.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ __all__ = [
     "create",
     "library",
     "torch_seed",
+    "update",
+    "way",
 ]
 
 HYPERPARAMETERS: dict[str, dict[str, Any]] = {
@@ -71,7 +74,11 @@ UPDATES = {"paper": 1_000_000, "auto": 100_000}
 
 @contextlib.contextmanager
 def library() -> Iterator[Any]:
-    """The library; whatever its import changes or prints is put back or swallowed."""
+    """The library; whatever its import changes or prints is put back or swallowed.
+
+    Meanwhile distributions do not look at their parameters: each look waits for the device, and
+    a policy that went wrong shows in its loss.
+    """
     precision = torch.get_float32_matmul_precision()
     try:
         with (
@@ -89,9 +96,14 @@ def library() -> Iterator[Any]:
     if torch.cuda.is_available():
         torch._dynamo.config.compiled_autograd = False
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield d3rlpy
+    validates = torch.distributions.Distribution._validate_args
+    torch.distributions.Distribution.set_default_validate_args(False)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield d3rlpy
+    finally:
+        torch.distributions.Distribution.set_default_validate_args(validates)
 
 
 def create(
@@ -116,8 +128,60 @@ def create(
     for wrapper in vars(algorithm.impl.modules).values():
         # The same arithmetic in one pass over the weights, where d3rlpy would make a dozen.
         for group in getattr(getattr(wrapper, "optim", None), "param_groups", ()):
-            group.update(fused=True, foreach=False)
+            group.update(fused=True, foreach=False, capturable=device.type == "cuda")
     return algorithm
+
+
+def way(impl: Any, name: str, number: int) -> str:
+    """Which of its ways an update takes: the same for all updates that do the same work."""
+    if name == "td3bc":
+        return "all" if number % impl._update_actor_interval == 0 else "critic"
+    if name == "crr":
+        return "sync" if number % impl._target_update_interval == 0 else "all"
+    if name == "plas":
+        return "imitate" if number < impl._warmup_steps else "all"
+    return "all"
+
+
+def update(impl: Any, name: str, batch: Any, taken: str) -> dict[str, Tensor]:
+    """One update of a learner, in d3rlpy's order.
+
+    Args:
+        impl: The learner's implementation.
+        name: Of the learner.
+        batch: What it learns from.
+        taken: The `way` of this update.
+
+    Returns:
+        Its losses, still on the device.
+    """
+    if name == "dt":
+        loss = impl.compute_grad(batch)["loss"]
+        impl.modules.optim.step()
+        return {"loss": loss.detach()}
+    if taken == "imitate":
+        loss = impl.compute_imitator_grad(batch)["loss"]
+        impl.modules.vae_optim.step()
+        return {"vae_loss": loss.detach()}
+    losses = vars(impl.compute_critic_grad(batch)).copy()
+    impl.modules.critic_optim.step()
+    if taken != "critic":
+        losses.update(vars(impl.compute_actor_grad(batch)))
+        impl.modules.actor_optim.step()
+        _follow(impl, name, taken)
+    return {kind: value.detach() for kind, value in losses.items()}
+
+
+def _follow(impl: Any, name: str, taken: str) -> None:
+    """The target networks, where and how the learner has them."""
+    if name == "crr":
+        if taken == "sync":
+            impl.sync_critic_target()
+            impl.sync_actor_target()
+        return
+    impl.update_critic_target()
+    if name != "iql":
+        impl.update_actor_target()
 
 
 @contextlib.contextmanager

@@ -24,6 +24,7 @@ from torch import Tensor, nn
 
 from pubc.errors import DataError, UsageError
 from pubc.policies.feed import survey
+from pubc.policies.graphs import Updates
 from pubc.policies.networks import NetworkPolicy
 from pubc.policies.offline import (
     GREEDY,
@@ -33,6 +34,8 @@ from pubc.policies.offline import (
     create,
     library,
     torch_seed,
+    update,
+    way,
 )
 from pubc.policies.options import TrainOptions
 from pubc.policies.pace import threads
@@ -44,6 +47,8 @@ from pubc.trajectory import Array, TrajectorySet
 __all__ = ["OfflineRun"]
 
 _PER_EPOCH = 1000
+_AT_ONCE = 20
+"""Batches that are drawn together."""
 
 
 class OfflineRun:
@@ -80,9 +85,12 @@ class OfflineRun:
         self._sizes = (trajectories.observation_size, trajectories.action_size)
         with library() as d3, self._seeded("weights"):
             self._algorithm = create(d3, name, self.chosen, self._sizes, device)
+            windows = d3.torch_utility.TorchTrajectoryMiniBatch
+            self._pack = windows if name == "dt" else d3.TorchMiniBatch
         self._steps = Transitions(trajectories, self.facts) if name != "dt" else None
         context = int(self.chosen.get("context_size", 1))
         self._windows = Sequences(trajectories, self.facts, context) if name == "dt" else None
+        self._update = Updates(self._work, self._tensors, device)
 
     def advance(self, epoch: int) -> dict[str, float]:
         """Train one epoch of a thousand updates.
@@ -92,14 +100,22 @@ class OfflineRun:
         """
         rng = stream(self.random_seed, self.name, "order", epoch)
         first = epoch * _PER_EPOCH
-        totals: dict[str, list[float]] = {}
+        last = min(first + _PER_EPOCH, self.updates)
+        totals: dict[str, Tensor] = {}
+        counts: dict[str, int] = {}
         # One thread: the sums inside would otherwise depend on how many there are.
-        with library() as d3, threads(1), self._seeded("epoch", epoch):
-            for number in range(first, min(first + _PER_EPOCH, self.updates)):
-                batch = self._batch(d3, rng)
-                for name, value in self._algorithm.impl.update(batch, number).items():
-                    totals.setdefault(name, []).append(float(value))
-        means = {name: float(np.mean(values)) for name, values in totals.items()}
+        with library(), threads(1), self._seeded("epoch", epoch):
+            self._algorithm.impl.modules.set_train()
+            for number, batch in zip(
+                range(first, last), self._batches(last - first, rng), strict=True
+            ):
+                taken = way(self._algorithm.impl, self.name, number)
+                for name, value in self._update(batch, taken).items():
+                    if name not in totals:
+                        totals[name] = torch.zeros((), dtype=torch.float64, device=self.device)
+                    totals[name] += value
+                    counts[name] = counts.get(name, 0) + 1
+        means = {name: float(total) / counts[name] for name, total in totals.items()}
         wrong = [name for name, value in means.items() if not math.isfinite(value)]
         if wrong:
             raise DataError(
@@ -138,6 +154,7 @@ class OfflineRun:
                 part.load_state_dict(mine)
             else:
                 _restore_optimiser(part, mine)
+        self._update.forget()
 
     def policy(self) -> NetworkPolicy | TransformerPolicy:
         """What was learned so far."""
@@ -184,19 +201,31 @@ class OfflineRun:
             part = getattr(modules, field.name)
             yield field.name, part if isinstance(part, nn.Module) else part.optim
 
-    def _batch(self, d3: Any, rng: np.random.Generator) -> Any:
+    def _tensors(self) -> list[Tensor]:
+        """Everything that an update changes."""
+        found: list[Tensor] = []
+        for _, part in self._parts():
+            flat = part.state_dict() if isinstance(part, nn.Module) else _optimiser_state(part)
+            found += [value for value in flat.values() if isinstance(value, Tensor)]
+        return found
+
+    def _batches(self, count: int, rng: np.random.Generator) -> Iterator[dict[str, Tensor]]:
+        """Batches on the device, several drawn at a time."""
         size = int(self.chosen.get("batch_size", 100))
-        where = str(self.device)
-        if self._steps is not None:
-            columns = self._steps.draw(size, rng)
-            return d3.TorchMiniBatch(
-                **{name: torch.from_numpy(rows).to(where) for name, rows in columns.items()},
-                device=where,
-            )
-        assert self._windows is not None
-        windows = self._windows.draw(size, rng)
-        ready = {name: torch.from_numpy(rows).to(where) for name, rows in windows.items()}
-        return d3.torch_utility.TorchTrajectoryMiniBatch(**ready, device=where)
+        source = self._steps or self._windows
+        assert source is not None
+        for first in range(0, count, _AT_ONCE):
+            several = min(_AT_ONCE, count - first)
+            columns = {
+                name: torch.from_numpy(rows.reshape(several, size, *rows.shape[1:])).to(self.device)
+                for name, rows in source.draw(several * size, rng).items()
+            }
+            for number in range(several):
+                yield {name: batches[number] for name, batches in columns.items()}
+
+    def _work(self, columns: Mapping[str, Tensor], taken: str) -> dict[str, Tensor]:
+        batch = self._pack(**columns, device=str(self.device))
+        return update(self._algorithm.impl, self.name, batch, taken)
 
     def _check_same(self, policy: NetworkPolicy) -> None:
         """The copy of the network must act like d3rlpy's own."""

@@ -1,0 +1,68 @@
+"""Recorded updates are the updates that were recorded."""
+
+import numpy as np
+import pytest
+import torch
+
+from pubc.policies import OFFLINE, trainer
+from pubc.policies.graphs import Updates
+from pubc.policies.options import TrainOptions
+from tests.policies.sets import acts, tiny
+
+cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+
+
+def test_without_a_cuda_device_an_update_is_called():
+    weight = torch.zeros(1)
+
+    def work(batch, way):
+        weight.add_(batch["x"].sum())
+        return {way: weight.clone()}
+
+    updates = Updates(work, lambda: [weight], torch.device("cpu"))
+    assert updates({"x": torch.ones(2)}, "a") == {"a": torch.tensor([2.0])}
+    assert updates({"x": torch.ones(3)}, "b") == {"b": torch.tensor([5.0])}
+
+
+@cuda
+def test_a_recording_leaves_no_trace_and_draws_anew_every_time():
+    device = torch.device("cuda")
+    weight = torch.zeros(1, device=device)
+    made: list[torch.Tensor] = []
+
+    def work(batch, way):
+        if not made:
+            made.append(torch.zeros(1, device=device))
+        weight.add_(batch["x"].sum())
+        made[0].add_(1)
+        return {"drawn": torch.rand(1, device=device), "count": made[0].clone()}
+
+    updates = Updates(work, lambda: [weight, *made], device)
+    drawn = []
+    for number in range(1, 4):
+        losses = updates({"x": torch.ones(2, device=device)}, "a")
+        drawn.append(float(losses["drawn"]))
+        assert float(losses["count"]) == number
+        assert float(weight) == 2 * number
+    assert len(set(drawn)) == 3
+
+
+@cuda
+@pytest.mark.parametrize("name", OFFLINE)
+def test_a_learner_on_cuda_learns_what_it_learns_on_the_cpu_and_continues(name: str):
+    pytest.importorskip("d3rlpy")
+    options = TrainOptions(updates=1200, batch_size=16)
+    runs = {}
+    for where in ("cuda", "cuda:0", "cpu"):
+        run = trainer(name, tiny(), options, device=where)
+        run.advance(0)
+        if where == "cuda:0":
+            fresh = trainer(name, tiny(), options, device=where)
+            fresh.restore(*run.state())
+            run = fresh
+        losses = run.advance(1)
+        assert all(np.isfinite(value) for value in losses.values())
+        runs[where] = (losses, acts(run.policy()))
+    assert runs["cuda"][0] == runs["cuda:0"][0]
+    assert np.array_equal(runs["cuda"][1], runs["cuda:0"][1])
+    assert runs["cuda"][0].keys() == runs["cpu"][0].keys()
