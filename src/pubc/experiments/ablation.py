@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pubc.experiments.cell import Cell, DatasetSpec, FilterSpec, Scale, SeedSpec, Table
+from pubc.experiments.cell import FilterSpec, Scale, SeedSpec, Table
+from pubc.experiments.grid import filter_cells
 from pubc.experiments.methods import DEVELOPED_ON, method
 from pubc.experiments.pu_accuracy import SCALED_DOWN
-from pubc.experiments.robots import (
-    LOCOMOTION,
-    REAL,
-    ROBOT_DATA,
-    SIMULATED,
-    dataset,
-    seeds_for,
-)
+from pubc.experiments.robots import LOCOMOTION, REAL, ROBOT_DATA, SIMULATED, seeds_for
 
 __all__ = ["PAPER", "TABLE"]
 
@@ -52,7 +46,7 @@ _ROWS = (*(row for row in LOCOMOTION if row.startswith("Humanoid")), *SIMULATED,
 _COLUMNS = (*_PAPER_PARTS, *_SHARES, *_AUTO_PARTS)
 
 
-def _filter(column: str, row: str, scale: Scale) -> FilterSpec:
+def _filter(row: str, column: str, scale: Scale) -> FilterSpec:
     seeds = seeds_for(row, scale)
     if column in _AUTO_PARTS:
         return method("auto", scale, seeds, settings=_AUTO_PARTS[column])
@@ -67,22 +61,6 @@ def _paper(row: str, column: str) -> float | str | None:
     place = _COLUMNS.index(column)
     known = PAPER.get(row, ())
     return known[place] if place < len(known) else None
-
-
-def _cells(scale: Scale, random_seeds: int, data: Mapping[str, DatasetSpec]) -> list[Cell]:
-    return [
-        Cell(
-            row,
-            column,
-            dataset(row, scale, data),
-            _filter(column, row, scale),
-            random_seed=seed,
-            paper=_paper(row, column),
-        )
-        for row in _ROWS
-        for column in _COLUMNS
-        for seed in range(random_seeds)
-    ]
 
 
 TABLE = Table(
@@ -100,7 +78,7 @@ TABLE = Table(
     scaled_down=SCALED_DOWN,
     rows=_ROWS,
     columns=_COLUMNS,
-    cells=_cells,
+    cells=filter_cells(_ROWS, _COLUMNS, _filter, paper=_paper),
     data=ROBOT_DATA,
     extra={"ours": ["auto"]},
 )

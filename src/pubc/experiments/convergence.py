@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from pubc.experiments.cell import Cell, DatasetSpec, Scale, Table
-from pubc.experiments.methods import DEVELOPED_ON, method
+from pubc.experiments.cell import Table
+from pubc.experiments.grid import filter_cells, named_filter
+from pubc.experiments.methods import DEVELOPED_ON
 from pubc.experiments.pu_accuracy import PAPER, SCALED_DOWN
-from pubc.experiments.robots import (
-    LOCOMOTION,
-    REAL,
-    ROBOT_DATA,
-    SIMULATED,
-    dataset,
-    seeds_for,
-)
+from pubc.experiments.robots import LOCOMOTION, REAL, ROBOT_DATA, SIMULATED
 
 __all__ = ["PAPER_ROUNDS", "TABLE"]
 
@@ -38,21 +30,8 @@ _ROWS = (*SIMULATED, *REAL, *LOCOMOTION)
 _COLUMNS = ("paper", "auto")
 
 
-def _cells(scale: Scale, random_seeds: int, data: Mapping[str, DatasetSpec]) -> list[Cell]:
-    return [
-        Cell(
-            row,
-            column,
-            dataset(row, scale, data),
-            method(column, scale, seeds_for(row, scale)),
-            random_seed=seed,
-            paper=PAPER[row][2],
-            details=("trace",),
-        )
-        for row in _ROWS
-        for column in _COLUMNS
-        for seed in range(random_seeds)
-    ]
+def _paper(row: str, column: str) -> float:
+    return PAPER[row][2]
 
 
 TABLE = Table(
@@ -67,7 +46,7 @@ TABLE = Table(
     scaled_down=SCALED_DOWN,
     rows=_ROWS,
     columns=_COLUMNS,
-    cells=_cells,
+    cells=filter_cells(_ROWS, _COLUMNS, named_filter, paper=_paper, details=("trace",)),
     data=ROBOT_DATA,
     # The same figures as in Table 1, where they are compared.
     direction="neither",

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from pubc.experiments.cell import Cell, DatasetSpec, Scale, Table
-from pubc.experiments.methods import DEVELOPED_ON, METHODS, method
-from pubc.experiments.robots import (
-    LOCOMOTION,
-    REAL,
-    ROBOT_DATA,
-    SIMULATED,
-    dataset,
-    seeds_for,
-)
+from pubc.experiments.cell import Table
+from pubc.experiments.grid import filter_cells, named_filter
+from pubc.experiments.methods import DEVELOPED_ON, METHODS
+from pubc.experiments.robots import LOCOMOTION, REAL, ROBOT_DATA, SIMULATED
 
 __all__ = ["PAPER", "SCALED_DOWN", "TABLE"]
 
@@ -49,21 +41,9 @@ SCALED_DOWN = {
 _ROWS = (*LOCOMOTION, *SIMULATED, *REAL)
 
 
-def _cells(scale: Scale, random_seeds: int, data: Mapping[str, DatasetSpec]) -> list[Cell]:
-    return [
-        Cell(
-            row,
-            column,
-            dataset(row, scale, data),
-            method(column, scale, seeds_for(row, scale)),
-            random_seed=seed,
-            # `auto` is ours too, so it stands beside the paper's own method.
-            paper=PAPER[row][min(place, 2)],
-        )
-        for row in _ROWS
-        for place, column in enumerate(METHODS)
-        for seed in range(random_seeds)
-    ]
+def _paper(row: str, column: str) -> float:
+    # `auto` is ours too, so it stands beside the paper's own method.
+    return PAPER[row][min(list(METHODS).index(column), 2)]
 
 
 _AVERAGES: dict[str, tuple[float, float, float]] = {
@@ -103,7 +83,7 @@ TABLE = Table(
     scaled_down=SCALED_DOWN,
     rows=_ROWS,
     columns=tuple(METHODS),
-    cells=_cells,
+    cells=filter_cells(_ROWS, METHODS, named_filter, paper=_paper),
     data=ROBOT_DATA,
     extra={"ours": ["auto"], "summaries": [_average(name) for name in _AVERAGES]},
 )

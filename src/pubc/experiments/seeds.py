@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from pubc.experiments.cell import Cell, DatasetSpec, Scale, SeedSpec, Table
+from pubc.experiments.cell import FilterSpec, Scale, SeedSpec, Table
+from pubc.experiments.grid import filter_cells
 from pubc.experiments.methods import DEVELOPED_ON, method
-from pubc.experiments.robots import LOCOMOTION, REAL, ROBOT_DATA, SIMULATED, dataset
+from pubc.experiments.robots import LOCOMOTION, REAL, ROBOT_DATA, SIMULATED
 
 __all__ = ["TABLE"]
 
-_COUNTS = (1, 2, 3, 5, 10)
+_COUNTS = ("1", "2", "3", "5", "10")
 _ROWS = (*LOCOMOTION, *SIMULATED, *REAL)
 
 
-def _cells(scale: Scale, random_seeds: int, data: Mapping[str, DatasetSpec]) -> list[Cell]:
-    return [
-        Cell(
-            row,
-            str(count),
-            dataset(row, scale, data),
-            method("auto", scale, SeedSpec(trajectories=count)),
-            random_seed=seed,
-        )
-        for row in _ROWS
-        for count in _COUNTS
-        for seed in range(random_seeds)
-    ]
+def _filter(row: str, column: str, scale: Scale) -> FilterSpec:
+    return method("auto", scale, SeedSpec(trajectories=int(column)))
 
 
 TABLE = Table(
@@ -43,8 +31,8 @@ TABLE = Table(
         "paper": "Nothing but the policies: they are those of pubc's zoo, not the paper's.",
     },
     rows=_ROWS,
-    columns=tuple(map(str, _COUNTS)),
-    cells=_cells,
+    columns=_COUNTS,
+    cells=filter_cells(_ROWS, _COUNTS, _filter),
     data=ROBOT_DATA,
     extra={"figure": {"kind": "line", "x": "seed trajectories", "y": "accuracy, %"}},
 )
