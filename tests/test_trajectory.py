@@ -188,7 +188,7 @@ def test_returns_do_not_depend_on_how_steps_are_blocked(monkeypatch):
     whole = trajectories.total_rewards()
     by_hand = [float(np.sum(t.steps.rewards)) for t in trajectories]
     np.testing.assert_allclose(whole, by_hand, rtol=1e-12)
-    monkeypatch.setattr("pubc.trajectory.BLOCK", 7)
+    monkeypatch.setattr("pubc.trajectory.sets.BLOCK", 7)
     np.testing.assert_array_equal(trajectories.total_rewards(), whole)
     order = rng.permutation(40)
     np.testing.assert_array_equal(trajectories[order].total_rewards(), whole[order])

@@ -18,7 +18,7 @@ import pubc
 
 __all__ = ["Versions", "versions"]
 
-_LOW = ("trajectory.py", "streams.py", "threads.py")
+_LOW = ("trajectory", "streams.py", "threads.py")
 # Of the formats only the one that collected data goes through: the others are read as they are.
 _SHARED = (*_LOW, "rollout.py", "environments", "formats/store.py")
 _NETS = ("nets.py", "losses.py", "select.py")
