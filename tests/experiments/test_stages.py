@@ -114,6 +114,11 @@ def test_comments_and_docstrings_are_no_other_version_and_code_is(tmp_path):
     assert digests[0] == digests[1] != digests[2]
 
 
+def test_code_that_moved_away_is_missed_and_not_passed_over(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        _digest(tmp_path, ["moved.py"])
+
+
 def test_half_of_a_thing_is_never_seen_and_the_next_one_makes_it(tmp_path):
     cache = Cache(tmp_path, Versions("a", "b", "c"))
 

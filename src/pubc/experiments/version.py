@@ -58,8 +58,7 @@ def _digest(root: Path, parts: Sequence[str]) -> str:
     for part in sorted(parts):
         place = root / part
         for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
-            if path.exists():
-                words.append(f"{path.relative_to(root).as_posix()}\n{_meaning(path)}")
+            words.append(f"{path.relative_to(root).as_posix()}\n{_meaning(path)}")
     return _short("\n".join(words))
 
 
