@@ -48,16 +48,17 @@ def test_a_recording_leaves_no_trace_and_draws_anew_every_time():
 
 
 @cuda
-@pytest.mark.parametrize("name", OFFLINE)
+@pytest.mark.parametrize("name", [*OFFLINE, "dwbc"])
 def test_a_learner_on_cuda_learns_what_it_learns_on_the_cpu_and_continues(name: str):
     pytest.importorskip("d3rlpy")
     options = TrainOptions(updates=1200, batch_size=16)
-    runs = {}
+    data, runs = tiny(), {}
+    positives = data[:2] if name == "dwbc" else None
     for where in ("cuda", "cuda:0", "cpu"):
-        run = trainer(name, tiny(), options, device=where)
+        run = trainer(name, data, options, device=where, positives=positives)
         run.advance(0)
         if where == "cuda:0":
-            fresh = trainer(name, tiny(), options, device=where)
+            fresh = trainer(name, data, options, device=where, positives=positives)
             fresh.restore(*run.state())
             run = fresh
         losses = run.advance(1)

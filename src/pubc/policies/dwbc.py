@@ -20,6 +20,7 @@ from torch.nn.functional import softplus
 from pubc.errors import DataError, UsageError
 from pubc.policies.feed import Feed, survey
 from pubc.policies.fused import LOG_STD, initial_parameters, split
+from pubc.policies.graphs import Updates
 from pubc.policies.networks import NetworkPolicy, layers_from_flat
 from pubc.policies.options import TrainOptions
 from pubc.policies.pace import threads
@@ -39,6 +40,7 @@ _TRUST = (0.1, 0.9)
 """The discriminator's output is cut to this range before it weighs anything."""
 _LIKELIHOOD = (-10.0, 10.0)
 _WIDTH = 256
+_LOSSES = ("loss", "discriminator_loss")
 
 
 def discriminator_loss(expert: Tensor, mixed: Tensor, eta: float = ETA) -> Tensor:
@@ -85,13 +87,17 @@ class WeightedClone:
             self._parameters(sizes, "discriminator", index)
             for index, sizes in enumerate(self._judge_sizes)
         ]
-        self._optimisers = (
-            torch.optim.Adam([self._policy], lr=self.rate, fused=True),
-            torch.optim.Adam(self._judge, lr=self.rate, fused=True),
+        recorded = device.type == "cuda"
+        self._optimisers = tuple(
+            torch.optim.Adam(parameters, lr=self.rate, fused=True, capturable=recorded)
+            for parameters in ([self._policy], self._judge)
         )
         rows = 2 * self.batch
-        self._inputs = torch.empty(rows, seen + 1, device=device)
-        self._targets = torch.empty(rows, acts, device=device)
+        self._drawn = {
+            "inputs": torch.empty(rows, seen + 1, device=device),
+            "targets": torch.empty(rows, acts, device=device),
+        }
+        self._update = Updates(self._work, self._tensors, device)
 
     def advance(self, epoch: int) -> dict[str, float]:
         """Train one epoch of a thousand updates.
@@ -101,20 +107,21 @@ class WeightedClone:
         """
         rng = stream(self.random_seed, "dwbc", "order", epoch)
         updates = min(_PER_EPOCH, self.updates - epoch * _PER_EPOCH)
-        totals = torch.zeros(2, device=self.device)
+        totals = dict.fromkeys(_LOSSES, torch.zeros((), device=self.device))
         # One thread: the sums inside would otherwise depend on how many there are.
         with threads(1):
             for _ in range(updates):
                 self._draw(rng)
-                totals += self._update()
-        losses = (totals / updates).tolist()
-        if not all(math.isfinite(loss) for loss in losses):
+                losses = self._update(self._drawn, "all")
+                totals = {name: total + losses[name] for name, total in totals.items()}
+        means = {name: float(total / updates) for name, total in totals.items()}
+        if not all(math.isfinite(mean) for mean in means.values()):
             raise DataError(
-                f"The loss became {losses[0]} in epoch {epoch + 1}, so training stopped. Lower "
+                f"The loss became {means['loss']} in epoch {epoch + 1}, so training stopped. Lower "
                 f"--learning-rate (it was {self.rate:g}).",
                 code="nonfinite_loss",
             )
-        return {"loss": losses[0], "discriminator_loss": losses[1]}
+        return means
 
     settled = False
     """The paper trains for a fixed number of updates."""
@@ -143,6 +150,7 @@ class WeightedClone:
             state = self._optimiser_of(index).state[parameter]
             for key in ("exp_avg", "exp_avg_sq", "step"):
                 state[key] = torch.from_numpy(np.array(arrays[f"{index}.{key}"])).to(self.device)
+        self._update.forget()
 
     def policy(self) -> NetworkPolicy:
         """What was learned."""
@@ -174,13 +182,19 @@ class WeightedClone:
         for part, feed in enumerate(self._feeds):
             rows = slice(part * self.batch, (part + 1) * self.batch)
             where = rng.integers(feed.steps, size=self.batch)
-            feed.gather(where, self._inputs[rows], self._targets[rows])
+            feed.gather(where, self._drawn["inputs"][rows], self._drawn["targets"][rows])
 
-    def _update(self) -> Tensor:
+    def _tensors(self) -> list[Tensor]:
+        """Everything that an update changes."""
+        parameters = (self._policy, *self._judge)
+        states = [self._optimiser_of(i).state[p].values() for i, p in enumerate(parameters)]
+        return [*(p.detach() for p in parameters), *(value for s in states for value in s)]
+
+    def _work(self, drawn: Mapping[str, Tensor], way: str) -> dict[str, Tensor]:
         for optimiser in self._optimisers:
             optimiser.zero_grad(set_to_none=True)
-        likelihood = self._log_likelihood()
-        logits = self._discriminate(likelihood.detach())
+        likelihood = self._log_likelihood(drawn["inputs"], drawn["targets"])
+        logits = self._discriminate(drawn["inputs"], drawn["targets"], likelihood.detach())
         expert, mixed = logits[: self.batch], logits[self.batch :]
         judged = discriminator_loss(expert, mixed)
         sure, other = policy_weights(expert.detach(), mixed.detach())
@@ -190,23 +204,23 @@ class WeightedClone:
         torch.autograd.backward(cloned + judged)
         for optimiser in self._optimisers:
             optimiser.step()
-        return torch.stack([cloned.detach(), judged.detach()])
+        return dict(zip(_LOSSES, (cloned.detach(), judged.detach()), strict=True))
 
-    def _log_likelihood(self) -> Tensor:
+    def _log_likelihood(self, inputs: Tensor, targets: Tensor) -> Tensor:
         """Of each pair, averaged over the action's dimensions, shape (rows,)."""
-        units = torch.tanh(_through(self._inputs, split(self._policy, self.sizes)))
+        units = torch.tanh(_through(inputs, split(self._policy, self.sizes)))
         middle, reach = sum(LOG_STD) / 2, (LOG_STD[1] - LOG_STD[0]) / 2
         width = middle + reach * units[:, self._acts :]
-        error = (self._targets - units[:, : self._acts]) * torch.exp(-width)
+        error = (targets - units[:, : self._acts]) * torch.exp(-width)
         density = -0.5 * error.square() - width - 0.5 * math.log(2 * math.pi)
         return density.mean(dim=1)
 
-    def _discriminate(self, likelihood: Tensor) -> Tensor:
+    def _discriminate(self, inputs: Tensor, targets: Tensor, likelihood: Tensor) -> Tensor:
         pair, belief, head = (
             split(flat, sizes) for flat, sizes in zip(self._judge, self._judge_sizes, strict=True)
         )
-        ones = self._inputs[:, -1:]
-        seen = torch.cat([self._inputs[:, :-1], self._targets, ones], dim=1)
+        ones = inputs[:, -1:]
+        seen = torch.cat([inputs[:, :-1], targets, ones], dim=1)
         said = torch.cat([likelihood.clamp(*_LIKELIHOOD)[:, None], ones], dim=1)
         joined = torch.relu(torch.cat([seen @ pair[0], said @ belief[0]], dim=1))
         return _through(torch.cat([joined, ones], dim=1), head).squeeze(1)

@@ -7,9 +7,11 @@ many times longer than running them. Without a CUDA device an update is simply c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 __all__ = ["Updates"]
 
@@ -19,6 +21,17 @@ Work = Callable[[Batch, str], dict[str, Tensor]]
 
 _WARM_UP = 3
 """Updates before a recording, in which libraries set up what must not be set up inside one."""
+
+
+class _FilledScalars(TorchFunctionMode):
+    """Makes scalars on the device: a recording cannot hold a copy from the host."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        if func is torch.tensor and isinstance(args[0], int | float):
+            return torch.full((), args[0], **(kwargs or {}))
+        return func(*args, **(kwargs or {}))
 
 
 class Updates:
@@ -75,7 +88,7 @@ class Updates:
                 if tensor.data_ptr() not in known:
                     tensor.zero_()
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        with _FilledScalars(), torch.cuda.graph(graph):
             losses = self._work(self._input, way)
         torch.cuda.set_rng_state(drawn)
         return graph, losses

@@ -235,7 +235,8 @@ class OfflineRun:
         with torch.no_grad():
             theirs = GREEDY[self.name](self._algorithm.impl, torch.from_numpy(x).to(self.device))
         worst = float(np.abs(ours - theirs.cpu().numpy()).max())
-        if not worst < 1e-4:
+        # A GPU may multiply with fewer digits.
+        if not worst < (1e-4 if self.device.type == "cpu" else 1e-2):
             raise DataError(
                 f"The network of {self.name} has an unexpected shape in this version of d3rlpy "
                 f"(its copy differs by {worst:.2g}). pubc knows d3rlpy 2.8.1.",
