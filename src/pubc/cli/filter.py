@@ -16,21 +16,18 @@ import tyro
 from numpy.typing import NDArray
 
 from pubc import formats
-from pubc.cli.console import facts, headline, histogram, progress, say, warn
+from pubc.cli.console import progress, say, warn
 from pubc.cli.dataset import Dataset
-from pubc.cli.filter_run import (
-    begin_document,
+from pubc.cli.filter_document import begin_document, check_same, finish_document, restore
+from pubc.cli.filter_files import (
     check_format,
-    choose_seeds,
-    finish_document,
     most_unsure,
-    next_commands,
     open_folder,
-    restore,
-    truth_mask,
     write_kept,
     write_masked,
 )
+from pubc.cli.filter_seeds import choose_seeds, truth_mask
+from pubc.cli.filter_show import next_commands, round_line, show_plan, show_result
 from pubc.cli.spread import HERE, Spread
 from pubc.errors import InterruptedRun, UnsoundResult, UsageError
 from pubc.storage import lock, write_json
@@ -38,7 +35,7 @@ from pubc.storage.disk import remove
 
 if TYPE_CHECKING:
     from pubc.pu.filter import Round
-    from pubc.pu.find import Prepared, Result
+    from pubc.pu.find import Prepared
     from pubc.pu.recipes import Recipe
     from pubc.pu.runfolder import RunFolder
     from pubc.trajectory import TrajectorySet
@@ -147,7 +144,9 @@ class Filter:
         truth = truth_mask(mixed, self.truth)
         document = begin_document(self, mixed, ready, seeds, recipe)
         if self.dry_run:
-            return self._plan(document, ready)
+            if not self.json:
+                show_plan(document, ready)
+            return {**document, "status": "planned"}
         if before is None:
             open_folder(folder.path, force=self.force)
         folder.path.mkdir(parents=True, exist_ok=True)
@@ -156,7 +155,7 @@ class Filter:
             if before is None:
                 folder.begin(document)
             else:
-                _check_same(before, document)
+                check_same(before, document)
             return self._finish(folder, mixed, ready, recipe, document, clock, truth)
 
     def _finish(
@@ -205,7 +204,7 @@ class Filter:
         final = finish_document(document, mixed, result, kept, clock, truth)
         folder.finish(final, lambda: _draw_report(folder.path))
         if not self.json:
-            _show(final, result, folder.path)
+            show_result(final, result, folder.path)
             for line in next_commands(folder.path, self, mixed, result.mask):
                 say(line)
         self._judge(final)
@@ -232,7 +231,7 @@ class Filter:
             began = time.time()
             rounds.append(current)
             if not self.json:
-                say(_line(current))
+                say(round_line(current))
         return rounds
 
     def _recipe(self) -> Recipe:
@@ -245,22 +244,6 @@ class Filter:
         }
         given = {name: value for name, value in settings.items() if value is not None}
         return with_settings(get_recipe(self.recipe), given)
-
-    def _plan(self, document: dict[str, Any], ready: Prepared) -> dict[str, Any]:
-        if not self.json:
-            data, seed = document["data"], document["seed"]
-            facts(
-                [
-                    ("data", f"{data['path']} ({data['format']})"),
-                    ("mixed", str(ready.mixed)),
-                    ("seeds", f"{ready.seed_positives} by {seed['how']}: {_some(seed['ids'])}"),
-                    ("recipe", document["recipe"]["name"]),
-                    ("written", "nothing (--dry-run)"),
-                ]
-            )
-            for problem in ready.problems:
-                warn(problem.message)
-        return {**document, "status": "planned"}
 
     def _judge(self, document: dict[str, Any]) -> None:
         status = document["status"]
@@ -284,36 +267,6 @@ def _resumable(path: Path) -> Iterator[None]:
         ) from None
 
 
-def _check_same(before: dict[str, Any], now: dict[str, Any]) -> None:
-    same = [
-        ("the data", before["data"]["fingerprint"], now["data"]["fingerprint"]),
-        ("the seeds", before["seed"]["ids"], now["seed"]["ids"]),
-    ]
-    for what, old, new in same:
-        if old != new:
-            raise UsageError(
-                f"{what} changed since the run began, so it cannot go on. Start it anew: "
-                "pubc filter DATA --out RUN --force"
-            )
-    machine = ("torch", "numpy")
-    changed = [name for name in machine if before.get(name) != now.get(name)]
-    if changed:
-        warn(
-            f"the versions of {', '.join(changed)} changed since the run began; the result may "
-            "differ in the last digits from an uninterrupted run."
-        )
-
-
-def _line(current: Round) -> str:
-    threshold = current.cut.threshold
-    cut = "none" if threshold is None else f"{threshold:.3f}"
-    end = "" if current.status is None else f"   {current.status}"
-    return (
-        f"round {current.number:>2}   threshold {cut:>7}   kept {int(current.selected.sum()):>6,}"
-        f"   changed {current.changed:>6.1%}{end}"
-    )
-
-
 def _draw_report(path: Path) -> None:
     """Draw the report; whatever goes wrong with it, the hours before it are not lost."""
     from pubc.report import write_report
@@ -322,43 +275,3 @@ def _draw_report(path: Path) -> None:
         write_report([path])
     except Exception as error:
         warn(f"the run is complete, but not its report ({error}). Try again: pubc report {path}")
-
-
-def _show(document: dict[str, Any], result: Result, path: Path) -> None:
-    from pubc.report.words import verdict
-
-    quality = result.quality
-    total = len(result.mask)
-    rows = [
-        ("confidence", histogram(result.confidence)),
-        (
-            "kept",
-            f"{document['kept']:,} of {total:,} trajectories, {document['kept_steps']:,} steps",
-        ),
-        ("borderline", f"{int(quality.borderline.sum()):,}"),
-        ("status", document["status"]),
-    ]
-    if quality.seed_rank is not None and quality.seeds_kept is not None:
-        above = f"{quality.seeds_kept:.0%} of {quality.held_out_seeds} above the cut"
-        rank = f"median rank above {quality.seed_rank:.0%} of the others"
-        rows.append(("held-out seeds", f"{above}, {rank}"))
-    if quality.expected_wrong is not None:
-        rows.append(("expected wrong", f"{quality.expected_wrong:.1%} of the labels"))
-    if document["truth_report"] is not None:
-        report = document["truth_report"]
-        rows.append(("accuracy", f"{report['accuracy']:.1%} (against source {report['expert']!r})"))
-        rows.append(("AUC", "unknown" if report["auc"] is None else f"{report['auc']:.4f}"))
-    rows.append(("results", str(path)))
-    rows.append(("report", str(path / "report.html")))
-    tone, title, _ = verdict(document)
-    say()
-    headline(f"{title}: kept {document['kept']:,} of {total:,} trajectories", tone)
-    facts(rows)
-    for problem in result.problems:
-        warn(problem.message)
-    for sentence in result.advice:
-        warn(sentence)
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
