@@ -138,7 +138,7 @@ def test_the_paper_scale_has_the_papers_numbers():
     assert learner("iql", "ant", paper).options == {"recipe": "paper", "updates": 1_000_000}
     assert learner("dt", "ant", paper).evaluation_trajectories == 100
     assert learner("bc", "ant", paper).options == {"recipe": "paper"}
-    assert learner("iql", "ant", small).options["updates"] == small.updates // 2
+    assert learner("iql", "ant", small).options["updates"] == 3 * small.updates
 
 
 @pytest.mark.parametrize("name", ["policy-scores", "d4rl"])

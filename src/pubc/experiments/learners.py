@@ -9,18 +9,18 @@ from pubc.experiments.learn import DATA
 
 __all__ = ["SCALED_DOWN", "learner"]
 
-_SHARE = {"iql": 0.5, "crr": 0.5, "plas": 0.5, "dwbc": 0.5, "dt": 0.1}
-"""Updates at scale `small`, as a share of those of cloning: a batch of the others holds twice as
-many steps (and TD3+BC updates its policy in every second one only); one update of the Decision
-Transformer costs as much as fifty of the others."""
+_SHARE = {"iql": 3.0, "crr": 3.0, "dwbc": 3.0, "td3bc": 4.0, "plas": 6.0, "dt": 0.1}
+"""Updates at scale `small`, as a share of those of cloning. Learners with a critic need more;
+TD3+BC updates its policy in every second one only, and half of those of PLAS train its encoder.
+One update of the Decision Transformer costs as much as fifty of the others."""
 _SLOW = "dt"
 
 SCALED_DOWN = (
-    "Cloning uses pubc's recipe `auto` within 10,000 updates of 128 steps; IQL, CRR, PLAS and "
-    "DWBC make 5,000 updates of 256 steps, TD3+BC 10,000, which update its policy 5,000 times, "
-    "and the decision transformer 1,000 of 64 contexts of 20 steps, instead of a million; PLAS "
-    "warms up for half of them, as in the paper. A policy plays 20 trajectories instead of 100 "
-    "(the decision transformer 5)."
+    "Cloning uses pubc's recipe `auto` within 10,000 updates of 128 steps. Instead of a million "
+    "updates IQL, CRR and DWBC make 30,000, TD3+BC 40,000, which update its policy 20,000 times, "
+    "PLAS 60,000, of which half train its encoder, as in the paper, and the decision transformer "
+    "1,000 of 64 contexts of 20 steps. A policy plays 20 trajectories instead of 100 (the "
+    "decision transformer 5)."
 )
 """What differs from the paper at scale `small`."""
 
