@@ -21,7 +21,7 @@ __all__ = ["Versions", "versions"]
 _LOW = ("trajectory", "streams.py", "threads.py")
 # Of the formats only the one that collected data goes through: the others are read as they are.
 _SHARED = (*_LOW, "rollout.py", "environments", "formats/store.py")
-_NETS = ("nets.py", "losses.py", "select.py")
+_NETS = ("nets", "losses.py", "select.py")
 _STAGES: dict[str, tuple[str, ...]] = {
     "dataset": (*_SHARED, "collect", "zoo", "experiments/datasets.py"),
     "filter": (*_LOW, *_NETS, "pu", "metrics.py", "experiments/filters.py"),

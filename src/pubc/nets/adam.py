@@ -1,0 +1,54 @@
+"""The optimiser of classifiers and imitators."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+__all__ = ["Adam"]
+
+
+class Adam:
+    """Adam over all parameters as one flat vector: a few operations, whatever their number.
+
+    torch's own optimisers import the whole compiler at their first use, which takes seconds.
+    Weight decay is decoupled, as in AdamW.
+    """
+
+    def __init__(
+        self,
+        parameters: Sequence[Tensor],
+        *,
+        learning_rate: float,
+        betas: tuple[float, float] = (0.9, 0.999),
+        weight_decay: float = 0.0,
+    ) -> None:
+        self.learning_rate, self.betas, self.weight_decay = learning_rate, betas, weight_decay
+        self.flat = torch.cat([parameter.detach().reshape(-1) for parameter in parameters])
+        self.gradient = torch.zeros_like(self.flat)
+        self.mean, self.square = torch.zeros_like(self.flat), torch.zeros_like(self.flat)
+        self.updates = 0
+        start = 0
+        for parameter in parameters:
+            part = slice(start, start + parameter.numel())
+            # Parameters and gradients become windows into the flat vectors.
+            parameter.data = self.flat[part].view_as(parameter)
+            parameter.grad = self.gradient[part].view_as(parameter)
+            start = part.stop
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """Move the parameters along the gradient, and clear it."""
+        self.updates += 1
+        one, two = self.betas
+        self.mean.lerp_(self.gradient, 1 - one)
+        self.square.mul_(two).addcmul_(self.gradient, self.gradient, value=1 - two)
+        spread = self.square.sqrt().div_(math.sqrt(1 - two**self.updates)).add_(1e-8)
+        if self.weight_decay:
+            self.flat.mul_(1 - self.learning_rate * self.weight_decay)
+        rate = self.learning_rate / (1 - one**self.updates)
+        self.flat.addcdiv_(self.mean, spread, value=-rate)
+        self.gradient.zero_()

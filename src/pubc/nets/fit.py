@@ -1,0 +1,101 @@
+"""The one minibatch loop of classifiers, and the device it runs on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pubc.errors import InterruptedRun, UnknownNameError, UsageError
+from pubc.nets.adam import Adam
+from pubc.nets.classifier import Classifier
+
+__all__ = ["Schedule", "fit_classifier", "pick_device"]
+
+Loss = Callable[[Tensor, Tensor], Tensor]
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How long and how fast to train."""
+
+    epochs: int = 20
+    """Passes over the training pairs."""
+    batch: int = 1024
+    """Pairs per update."""
+    learning_rate: float = 1e-3
+    """Step size of Adam."""
+
+
+def fit_classifier(
+    network: Classifier,
+    pairs: tuple[Tensor, Tensor, Tensor],
+    *,
+    loss: Loss,
+    schedule: Schedule,
+    rng: np.random.Generator,
+    stop: Callable[[], bool] = lambda: False,
+) -> list[float]:
+    """Train on pairs that lie in memory, and return the mean loss of each epoch.
+
+    Args:
+        network: Trained in place, and left in evaluation mode.
+        pairs: Normalised observations, normalised actions, and a mask of positives.
+        loss: From `pubc.losses`.
+        schedule: Epochs, batch and learning rate.
+        rng: Orders the batches.
+        stop: Asked before every update.
+
+    Raises:
+        InterruptedRun: `stop` said so.
+    """
+    observations, actions, positive = pairs
+    network.train()
+    optimiser = Adam(list(network.parameters()), learning_rate=schedule.learning_rate)
+    history = []
+    for _ in range(schedule.epochs):
+        total, updates = 0.0, 0
+        for rows in _batches(len(positive), schedule.batch, rng, positive.device):
+            if stop():
+                raise InterruptedRun("Stopped while training.")
+            logits = network(observations.index_select(0, rows), actions.index_select(0, rows))
+            value = loss(logits, positive.index_select(0, rows))
+            torch.autograd.backward(value)
+            optimiser.step()
+            total, updates = total + float(value.detach()), updates + 1
+        history.append(total / max(updates, 1))
+        if not math.isfinite(history[-1]):
+            break
+    network.eval()
+    return history
+
+
+def pick_device(name: str) -> torch.device:
+    """The device that `auto`, `cpu` or `cuda` asks for.
+
+    Raises:
+        UsageError: CUDA was asked for and is not there.
+    """
+    if name not in ("auto", "cpu", "cuda"):
+        raise UnknownNameError("device", name, ("auto", "cpu", "cuda"))
+    present = torch.cuda.is_available()
+    if name == "cuda" and not present:
+        raise UsageError(
+            "No CUDA device was found. Use --device cpu, or auto to take what is there."
+        )
+    return torch.device("cuda" if present and name != "cpu" else "cpu")
+
+
+def _batches(
+    rows: int, batch: int, rng: np.random.Generator, device: torch.device
+) -> Iterator[Tensor]:
+    """Every row once in random order; a tail of one row cannot be batch-normed and waits."""
+    order = torch.from_numpy(rng.permutation(rows)).to(device)
+    for start in range(0, rows, batch):
+        part = order[start : start + batch]
+        if len(part) > 1:
+            yield part
