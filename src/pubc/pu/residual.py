@@ -8,19 +8,20 @@ ratio of the two residuals. A network never judges a trajectory that it was trai
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pubc.nets import pick_device, save_tensors
-from pubc.pu.imitators import Apprenticeship, Imitators, Pool, train_imitators
+from pubc.nets import pick_device
+from pubc.pu.imitators import Apprenticeship
 from pubc.pu.judge import Bench, Standing, Task, Training, Verdict
-from pubc.pu.ratings import load_unit, rate, rate_steps, units_of
+from pubc.pu.ratings import rate, rate_steps, units_of
 from pubc.pu.start import Split, in_order, propose
 from pubc.pu.view import View
+from pubc.pu.workshop import MakePool, Workshop, free_of, over_free
 from pubc.select import locate
 from pubc.trajectory import TrajectorySet
 
@@ -29,10 +30,7 @@ __all__ = ["Residual"]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-MakePool = Callable[[], Pool]
 
-TOGETHER = 3
-"""Imitators trained as one batched product: one piece of work."""
 BLOCKS = 3
 """Parts in time of a lone seed, each judged by the imitator of the others."""
 
@@ -179,10 +177,11 @@ class Residual:
         order = task.key.at("folds").rng().permutation(len(seeds))
         fold[order] = np.arange(len(seeds)) % folds
         groups = [seeds[fold != j] for j in range(folds)]
-        pools = [self._pool(view, group) for group in groups]
-        found, training = self._residuals(task, view, pools, everyone, "seeds", [1] * folds)
+        workshop = self._workshop(task, view)
+        pools = [workshop.pool(group) for group in groups]
+        found, training = workshop.residuals(pools, everyone, "seeds", [1] * folds)
         mean = found.mean(axis=2, dtype=np.float64)
-        return -_over_free(mean, _free(groups, view.count)), training
+        return -over_free(mean, free_of(groups, view.count)), training
 
     def _lone_seed(self, task: Task, view: View, seed: int) -> tuple[Floats, list[Training]]:
         """One seed: three parts in time, each judged by the imitators of the other two."""
@@ -192,12 +191,12 @@ class Residual:
         def block(of: Integers) -> Integers:
             return np.minimum(of * BLOCKS // length, BLOCKS - 1)
 
+        workshop = self._workshop(task, view)
         parts = [steps[block(steps) != j] for j in range(BLOCKS)]
         parts = [part if len(part) else steps for part in parts]
         pools = [lambda part=part: view.take(seed, part) for part in parts]
-        found, training = self._residuals(
-            task, view, pools, np.arange(view.count), "seeds", [1] * BLOCKS
-        )
+        everyone, sides = np.arange(view.count), [1] * BLOCKS
+        found, training = workshop.residuals(pools, everyone, "seeds", sides)
         scores = -found.mean(axis=(0, 2), dtype=np.float64)
         own = block(view.chosen[seed])
         scores[seed] = -found[own, seed, np.arange(view.steps)].mean(dtype=np.float64)
@@ -208,6 +207,7 @@ class Residual:
     ) -> tuple[Floats, list[Training]]:
         """Mean log ratio of held-out seeds under every split: largest for the right one."""
         seeds, rng = view.seeds, task.key.at("contest").rng()
+        workshop = self._workshop(task, view, self.contest_updates)
         halves = [seeds] if len(seeds) == 1 else [seeds[::2], seeds[1::2]]
         pools: list[MakePool] = []
         owner: list[tuple[int, int, Mask]] = []
@@ -217,11 +217,11 @@ class Residual:
             size = min(64, max(4, min(len(positive), len(rest))))
             for half in halves:
                 group = rng.permutation(np.setdiff1d(positive, half))[:size]
-                pools.append(self._pool(view, group if len(group) else positive))
+                pools.append(workshop.pool(group if len(group) else positive))
                 owner.append((number, -1, np.isin(seeds, half)))
-            pools.append(self._pool(view, rng.permutation(rest)[:size]))
+            pools.append(workshop.pool(rng.permutation(rest)[:size]))
             owner.append((number, 1, np.ones(len(seeds), dtype=np.bool_)))
-        found, training = self._residuals(task, view, pools, seeds, "contest", [0] * len(pools))
+        found, training = workshop.residuals(pools, seeds, "contest", [0] * len(pools))
         mean = found.mean(axis=2, dtype=np.float64)
         worth = np.zeros((len(splits), len(seeds)))
         for row, (number, sign, judged) in zip(mean, owner, strict=True):
@@ -241,91 +241,20 @@ class Residual:
             for j in range(self.folds):
                 groups.append(order[np.arange(len(order)) % self.folds != j][:most])
                 sides.append(mark)
-        pools = [self._pool(view, group) for group in groups]
-        found, training = self._residuals(task, view, pools, np.arange(view.count), "sides", sides)
-        mean, free = found.mean(axis=2, dtype=np.float64), _free(groups, view.count)
+        workshop = self._workshop(task, view)
+        pools = [workshop.pool(group) for group in groups]
+        found, training = workshop.residuals(pools, np.arange(view.count), "sides", sides)
+        mean, free = found.mean(axis=2, dtype=np.float64), free_of(groups, view.count)
         k = self.folds
-        return _over_free(mean[k:], free[k:]) - _over_free(mean[:k], free[:k]), training
+        return over_free(mean[k:], free[k:]) - over_free(mean[:k], free[:k]), training
 
-    def _pool(self, view: View, trajectories: Integers) -> MakePool:
-        return lambda: view.pool(trajectories, self.train_steps)
-
-    def _residuals(
-        self,
-        task: Task,
-        view: View,
-        pools: Sequence[MakePool],
-        judged: Integers,
-        stage: str,
-        sides: Sequence[int],
-    ) -> tuple[NDArray[np.float32], list[Training]]:
-        """Train an imitator on each pool; log residuals of shape (pools, judged, steps)."""
-        # Everybody, in order, needs no copy of what may be a quarter of a gigabyte.
-        some_only = len(judged) < view.count
-        states = view.states[judged] if some_only else view.states
-        actions = view.actions[judged] if some_only else view.actions
-        rows = states.reshape(-1, states.shape[2]), actions.reshape(-1, actions.shape[2])
-        updates = self.contest_updates if stage == "contest" else self.updates
-
-        def work(first: int) -> tuple[NDArray[np.float32], Training]:
-            some = slice(first, first + TOGETHER)
-            unit = first // TOGETHER
-            name = f"round-{task.number:03d}-{stage}-{unit}"
-            imitators, loss = self._unit(task, view, pools[some], name, updates, sides[some])
-            task.bench.tell(f"round {task.number}: {stage} {unit + 1}")
-            found = imitators.residuals(*rows, stop=task.bench.stopped.is_set)
-            return found, Training(name, tuple(loss), updates)
-
-        parts = task.bench.map(work, range(0, len(pools), TOGETHER))
-        found = np.concatenate([part for part, _ in parts])
-        return found.reshape(len(pools), len(judged), view.steps), [t for _, t in parts]
-
-    def _unit(
-        self,
-        task: Task,
-        view: View,
-        pools: Sequence[MakePool],
-        name: str,
-        updates: int,
-        sides: Sequence[int],
-    ) -> tuple[Imitators, list[float]]:
-        """A few trained imitators, from the shelf where they are finished already."""
-        device = pick_device(task.bench.device)
-        path = None if task.bench.shelf is None else task.bench.shelf / f"{name}.safetensors"
-        if path is not None and path.exists():
-            unit = load_unit(path, device)
-            return unit.imitators, unit.loss
-        imitators, loss = train_imitators(
-            [make() for make in pools],
+    def _workshop(self, task: Task, view: View, updates: int | None = None) -> Workshop:
+        before = task.standing
+        return Workshop(
+            task,
+            view,
             self.imitation,
-            updates,
-            task.key.at(name).rng(),
-            device=device,
-            stop=task.bench.stopped.is_set,
+            train_steps=self.train_steps,
+            updates=self.updates if updates is None else updates,
+            averaged=1 if before is None else len(self._remembered(before)) + 1,
         )
-        if path is not None:
-            before = task.standing
-            about = {
-                "kind": "imitators",
-                "floor": self.imitation.residual_floor,
-                "sides": list(sides),
-                "averaged": 1 if before is None else len(self._remembered(before)) + 1,
-                "loss": loss,
-            }
-            save_tensors(path, {**imitators.tensors(), **view.scale.tensors()}, about)
-        return imitators, loss
-
-
-def _free(groups: Sequence[Integers], count: int) -> Mask:
-    """Where each imitator may judge: everywhere but on what it was trained on."""
-    free = np.ones((len(groups), count), dtype=np.bool_)
-    for row, group in zip(free, groups, strict=True):
-        row[group] = False
-    return free
-
-
-def _over_free(values: Floats, free: Mask) -> Floats:
-    """Mean over the imitators that may judge; over all where none may."""
-    total = np.where(free, values, 0.0).sum(axis=0)
-    count = free.sum(axis=0)
-    return np.asarray(np.where(count > 0, total / np.maximum(count, 1), values.mean(axis=0)))
