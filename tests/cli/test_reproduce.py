@@ -47,7 +47,16 @@ def test_list_names_the_tables_and_the_files_they_take(capsys):
     assert main(["reproduce", "--list"]) == 0
     said = capsys.readouterr().out
     assert "convergence" in said
-    assert "--data trifinger-lift=PATH" in said
+    assert said.count("--data trifinger-lift=PATH for pu-accuracy, policy-scores,") == 1
+
+
+def test_list_shows_every_place_once_and_why_it_is_empty(capsys, tmp_path):
+    assert main(["reproduce", "pu-accuracy", "--list", "--out", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "Ant E+E, upu                3 missing" in said
+    assert "TriFinger-Sim push, upu     3 without data" in said
+    assert said.count("Give --data trifinger-push=PATH") == 1
+    assert "0 of 144 cells are finished." in said
 
 
 def test_from_a_file_to_a_table_with_records_beside_it(words, capsys):
@@ -67,7 +76,9 @@ def test_from_a_file_to_a_table_with_records_beside_it(words, capsys):
     assert head["command"].endswith("--data trifinger-push=push.npz --only 'Sim push'")
     assert str(out.parent) not in json.dumps([lines, head])
     assert main([*words, "--list"]) == 0
-    assert "4 of 5 cells are finished." in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "TriFinger-Sim push, 10  1 failed" in said
+    assert "4 of 5 cells are finished." in said
     assert main([*words, "--json"]) == 0
     again = json.loads(capsys.readouterr().out)
     assert again["results"] == lines

@@ -171,9 +171,11 @@ class Reproduce:
             raise UsageError(f"Say which table: {', '.join(TABLES)}.")
         if not self.json:
             facts(list(TABLES.items()))
-            for name in TABLES:
-                for entry, what in get_table(name).data.items():
-                    say(f"{name}: --data {entry}=PATH: {what}")
+            takes = {name: get_table(name).data for name in TABLES}
+            files = {entry: what for data in takes.values() for entry, what in data.items()}
+            for entry, what in files.items():
+                users = ", ".join(name for name, data in takes.items() if entry in data)
+                say(f"\n--data {entry}=PATH for {users}:\n  {what}.")
         return {"tables": TABLES}
 
     def _show_cells(self, plan: Plan) -> dict[str, Any]:
@@ -181,19 +183,11 @@ class Reproduce:
         for cell in plan.cells():
             values = plan.values(cell)
             failed = (values or {}).get("failed")
-            state = "missing" if values is None else "failed" if failed else "finished"
-            told = failed and failed["message"]
             place = {"row": cell.row, "column": cell.column, "random_seed": cell.random_seed}
-            cells.append({**place, "state": state, "reason": told})
+            told = failed and failed["message"]
+            cells.append({**place, "state": _state(values, failed), "reason": told})
         if not self.json:
-            for one in cells:
-                words = f"{one['row']}, {one['column']}, random seed {one['random_seed']}"
-                say(
-                    f"{one['state']:<8}  {words}"
-                    + (f"  ({one['reason']})" if one["reason"] else "")
-                )
-            finished = sum(one["state"] == "finished" for one in cells)
-            say(f"{finished:,} of {len(cells):,} cells are finished.")
+            _show_places(cells)
         return {"table": self.table, "scale": self.scale, "cells": cells}
 
     def _show(self, plan: Plan, book: Book) -> None:
@@ -208,6 +202,36 @@ class Reproduce:
 
 
 COMMAND = Reproduce
+
+
+def _show_places(cells: list[dict[str, Any]]) -> None:
+    """A line for each place in the table, with all its random seeds; each reason once."""
+    places: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for one in cells:
+        places.setdefault((one["row"], one["column"]), []).append(one)
+    facts(
+        [
+            (f"{row}, {column}", _count_states([one["state"] for one in place]))
+            for (row, column), place in places.items()
+        ]
+    )
+    for reason in dict.fromkeys(one["reason"] for one in cells if one["reason"]):
+        say(reason)
+    finished = sum(one["state"] == "finished" for one in cells)
+    say(f"{finished:,} of {len(cells):,} cells are finished.")
+
+
+def _state(values: dict[str, Any] | None, failed: dict[str, str] | None) -> str:
+    if values is None:
+        return "missing"
+    if failed:
+        return "without data" if failed["kind"] == "data_not_given" else "failed"
+    return "finished"
+
+
+def _count_states(states: list[str]) -> str:
+    counted = {state: states.count(state) for state in dict.fromkeys(states)}
+    return ", ".join(f"{count} {state}" for state, count in counted.items())
 
 
 def _left(seconds: float | None) -> str:
