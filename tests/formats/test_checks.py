@@ -7,6 +7,7 @@ import pytest
 
 from pubc.errors import DataError
 from pubc.formats.assemble import Raw, assemble
+from pubc.formats.checks import Ranges
 from pubc.formats.findings import Findings, plural
 from pubc.formats.motion import check_motion, likely_length
 from pubc.formats.options import ReadOptions
@@ -72,6 +73,43 @@ def test_all_bad_places_are_counted_and_the_first_few_named():
     with pytest.raises(DataError, match="3 trajectories of 3 with NaN") as caught:
         build(observations=observations, options=ReadOptions(nonfinite="drop-episode"))
     assert (caught.value.index, caught.value.count) == ((0, 0, 1), 3)
+
+
+@pytest.mark.parametrize("width", [1, 3, 1000, 1024, 1500])
+@pytest.mark.parametrize("rows", [1, 2, 1023, 2049])
+def test_ranges_hold_every_value_however_rows_are_folded(width: int, rows: int):
+    rng = np.random.Generator(np.random.Philox([width, rows]))
+    values = rng.normal(size=(rows, width)).astype(np.float32)
+    seen = Ranges.start(width)
+    for start in range(0, rows, 700):
+        seen.add(values[start : start + 700])
+    np.testing.assert_array_equal(seen.low, values.min(axis=0))
+    np.testing.assert_array_equal(seen.high, values.max(axis=0))
+    for row, wrong in ((0, np.nan), (rows // 2, np.inf), (rows - 1, -np.inf)):
+        spoiled = values.copy()
+        spoiled[row, width - 1] = wrong
+        seen = Ranges.start(width)
+        seen.add(spoiled)
+        assert not seen.finite
+
+
+@pytest.mark.parametrize("changed", [None, "length", "first", "last", "middle"])
+def test_only_trajectories_that_repeat_another_whole_are_duplicates(changed: str | None):
+    rng = np.random.Generator(np.random.Philox(3))
+    observations, actions = rng.normal(size=(30, 3)), rng.normal(size=(30, 2))
+    observations[10:20], actions[10:20] = observations[:10], actions[:10]
+    lengths = [10, 10, 10]
+    if changed == "length":
+        lengths = [10, 9, 11]
+    elif changed in ("first", "middle"):
+        observations[10 if changed == "first" else 15, 2] += 1
+    elif changed == "last":
+        actions[19, 1] += 1
+    flags = np.zeros(30, bool)
+    raw = Raw(observations, actions, None, flags, flags, lengths=np.array(lengths))
+    problems = assemble(raw, ReadOptions(), Findings(Path("x"))).problems
+    found = [(p.first, p.count) for p in problems if p.code == "duplicates"]
+    assert found == ([(1, 1)] if changed is None else [])
 
 
 def test_metadata_becomes_plain_json():

@@ -295,6 +295,25 @@ def test_gaps_in_the_running_numbers_are_refused_or_repaired(v3):
     assert (error.code, error.index) == ("meta_conflict", 4)
 
 
+@pytest.mark.parametrize(
+    ("name", "numbers", "count"),
+    [
+        ("frame_index", [1, 2, 3, 4, 5, 6, 7], 7),
+        ("frame_index", [-1, 1, 2, 3, 4, 5, 6], 1),
+        ("frame_index", [0, 1, 2, 3, 4, 5, 7], 1),
+        ("index", [18, 20, 19, 21, 22, 23, 24], 3),
+        ("index", [18, 19, 19, 21, 22, 23, 24], 2),
+        ("index", [18.0, 19.0, 19.5, 21.0, 22.0, 23.0, 24.0], 2),
+    ],
+)
+def test_every_running_number_counts_by_one(v3, name, numbers, count):
+    path = v3 / "data/chunk-001/file-001.parquet"
+    rewrite(path, pq.read_table(path), name, numbers)
+    error = refusal(v3)
+    found = (error.code, error.field, error.index, error.count)
+    assert found == ("meta_conflict", name, 4, count)
+
+
 def test_an_empty_episode_is_dropped_and_the_others_keep_their_numbers(tmp_path):
     root = write_v3(tmp_path / "set", [(0, 0, [0, 2])], [4, 0, 6])
     read = formats.read(root, OPTIONS)

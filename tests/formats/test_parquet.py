@@ -1,3 +1,4 @@
+import gc
 import subprocess
 import sys
 
@@ -104,16 +105,24 @@ def test_text_is_not_taken_for_numbers(tmp_path):
         parquet.to_numpy(tmp_path, pa.table({"x": ["a"]}), "x")
 
 
+# Histograms of the levels of three rows of two: lists of 2 and 4 numbers, then of 3 and 3.
+OF_LISTS = (
+    b"\x29\x26\x06\x06\x19\x46\x00\x00\x00\x0c",
+    b"\x29\x36\x06\x06\x06\x19\x36\x00\x00\x0c",
+)
+# Of three rows with one member: a list of 3 numbers, then of 2.
+OF_MEMBERS = (b"\x19\x36\x00\x00\x06", b"\x19\x26\x00\x86\x00")
+
+
 @pytest.mark.parametrize("group", [0, 7], ids=["first", "last"])
-def test_a_damaged_description_of_a_chunk_is_told_instead_of_aborting(tmp_path, group):
+@pytest.mark.parametrize("lists", [True, False], ids=["lists", "members"])
+def test_a_damaged_description_of_a_chunk_is_told_instead_of_aborting(tmp_path, lists, group):
     """pyarrow ends the whole process when it is asked for such a description."""
     path = tmp_path / "x.parquet"
-    tables = [parquet_write.make_table({"x": np.full((3, 2), n, "f4")}) for n in range(8)]
-    parquet_write.write_tables(path, tables)
+    row = [1.0, 2.0] if lists else {"member": 1.0}
+    parquet_write.write_tables(path, [pa.table({"x": pa.array([row] * 3)})] * 8)
     data = bytearray(path.read_bytes())
-    # Histograms of the levels of three rows of two: lists of 2 and 4 numbers, then of 3 and 3.
-    right = b"\x29\x26\x06\x06\x19\x46\x00\x00\x00\x0c"
-    wrong = b"\x29\x36\x06\x06\x06\x19\x36\x00\x00\x0c"
+    right, wrong = OF_LISTS if lists else OF_MEMBERS
     place = -1
     for _ in range(group + 1):
         place = data.index(right, place + 1)
@@ -129,3 +138,39 @@ def test_a_damaged_description_of_a_chunk_is_told_instead_of_aborting(tmp_path, 
     assert done.returncode == 0, done.stderr[-300:]
     assert f"{path}: not readable as Parquet" in done.stdout
     assert "histogram" in done.stdout
+
+
+def test_a_file_that_was_read_is_let_go_at_once(tmp_path):
+    path = tmp_path / "x.parquet"
+    parquet_write.write_tables(path, [parquet_write.make_table({"x": np.zeros((3, 2))})])
+
+    def held() -> int:
+        return sum(isinstance(thing, pq.FileMetaData) for thing in gc.get_objects())
+
+    gc.collect()
+    before = held()
+    gc.disable()
+    try:
+        parquet.read_table(path)
+        assert held() == before
+    finally:
+        gc.enable()
+
+
+def test_files_are_opened_ahead_in_turn_and_each_tells_its_own_fault(tmp_path):
+    paths = [tmp_path / f"{number}.parquet" for number in range(4)]
+    for number, path in enumerate(paths):
+        parquet_write.write_tables(path, [parquet_write.make_table({"x": np.full(3, number)})])
+    paths[1].write_bytes(b"not a table at all")
+    found = []
+    with parquet.OpenAhead(paths) as files:
+        assert files.paths == paths
+        for path, opened in files:
+            try:
+                table = parquet.read_table(path, opened=opened)
+                found.append(table.column("x")[0].as_py())
+            except DataError as error:
+                found.append((error.code, str(path) in str(error)))
+    assert found == [0, ("bad_file", True), 2, 3]
+    with parquet.OpenAhead([]) as files:
+        assert list(files) == []

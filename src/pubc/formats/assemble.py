@@ -271,9 +271,9 @@ def _ids(given: Sequence[str] | None, count: int, findings: Findings) -> list[st
             field="ids",
             index=min(count, len(ids)),
         )
-    first_of: dict[str, int] = {}
-    again = [i for i, name in enumerate(ids) if first_of.setdefault(name, i) != i]
-    if again:
+    if len(set(ids)) < count:
+        first_of: dict[str, int] = {}
+        again = [i for i, name in enumerate(ids) if first_of.setdefault(name, i) != i]
         findings.refuse(
             "bad_ids",
             f"every trajectory needs an id of its own; {ids[again[0]]!r} at position "

@@ -24,7 +24,8 @@ FLOAT32_MAX = float(np.finfo(np.float32).max)
 NEAR_CONSTANT = 1e-5
 """A dimension that varies less than this, in its own size, is noise to a network."""
 _SHOWN = 5
-_FOLD = 64
+_LINE = 1024
+"""Values in a line of folded rows, at most."""
 
 
 @dataclass(slots=True)
@@ -42,8 +43,10 @@ class Ranges:
     def add(self, block: Array) -> None:
         """Widen by a block; NaN spreads into both ends, so that it is never missed."""
         # Rows are short; folding many into one lets the processor work on long lines.
-        even = len(block) - len(block) % _FOLD
-        for part, fold in ((block[:even], _FOLD), (block[even:], 1)):
+        # Powers of two leave nothing over in whole blocks.
+        many = 1 << (max(1, _LINE // block.shape[1]).bit_length() - 1)
+        even = len(block) - len(block) % many
+        for part, fold in ((block[:even], many), (block[even:], 1)):
             if len(part):
                 lines = part.reshape(len(part) // fold, -1)
                 size = (fold, block.shape[1])
@@ -104,17 +107,14 @@ def check_values(
 
 
 def _ranges(trajectories: TrajectorySet) -> dict[str, Ranges]:
-    seen = {
-        "observations": Ranges.start(trajectories.observation_size),
-        "actions": Ranges.start(trajectories.action_size),
-    }
-    if trajectories.columns.rewards is not None:
-        seen["rewards"] = Ranges.start(1)
-    for block in trajectories.blocks():
-        seen["observations"].add(block.observations)
-        seen["actions"].add(block.actions)
-        if block.rewards is not None:
-            seen["rewards"].add(block.rewards[:, None])
+    columns = trajectories.columns
+    seen = {}
+    for name in ("observations", "actions", "rewards"):
+        column: Array | None = getattr(columns, name)
+        if column is not None:
+            seen[name] = Ranges.start(column.shape[1] if column.ndim == 2 else 1)
+            for block in trajectories.stream(column):
+                seen[name].add(block.reshape(len(block), -1))
     return seen
 
 
@@ -279,14 +279,10 @@ def _check_lengths(trajectories: TrajectorySet, findings: Findings) -> None:
 def _check_duplicates(trajectories: TrajectorySet, findings: Findings) -> None:
     """Find identical trajectories; only those alike at both ends are hashed whole."""
     alike = defaultdict(list)
-    observations, actions = trajectories.columns.observations, trajectories.columns.actions
-    first_rows = observations[trajectories.starts]
-    last_actions = actions[trajectories.starts + trajectories.lengths - 1]
-    for index, length in enumerate(trajectories.lengths.tolist()):
-        key = (length, first_rows[index].tobytes(), last_actions[index].tobytes())
+    for index, key in enumerate(_ends(trajectories)):
         alike[key].append(index)
     copies = []
-    for group in alike.values():
+    for group in alike.values() if len(alike) < len(trajectories) else ():
         seen: set[bytes] = set()
         for index in group if len(group) > 1 else ():
             content = _content_hash(trajectories, index)
@@ -303,6 +299,16 @@ def _check_duplicates(trajectories: TrajectorySet, findings: Findings) -> None:
             count=len(copies),
             first=first,
         )
+
+
+def _ends(trajectories: TrajectorySet) -> Iterator[bytes]:
+    """Length, first observation and last action of each trajectory."""
+    columns, starts = trajectories.columns, trajectories.starts
+    last = starts + trajectories.lengths - 1
+    parts = (trajectories.lengths[:, None], columns.observations[starts], columns.actions[last])
+    lines = np.hstack([np.ascontiguousarray(part).view(np.uint8) for part in parts])
+    size, content = lines.shape[1], lines.tobytes()
+    return (content[at : at + size] for at in range(0, len(content), size))
 
 
 def _content_hash(trajectories: TrajectorySet, index: int) -> bytes:

@@ -23,6 +23,7 @@ from pubc.formats.lerobot_rows import Rows, read_rows
 from pubc.formats.lerobot_subset import keep_command, numbers_of, subset_of
 from pubc.formats.lerobot_write import VERSIONS, write
 from pubc.formats.options import ReadOptions
+from pubc.formats.parquet import OpenAhead
 from pubc.formats.parts import PARTS, join, record_arrays
 from pubc.formats.selection import Selection
 from pubc.trajectory import Array, TrajectorySet
@@ -58,11 +59,12 @@ def _read(
 ) -> tuple[TrajectorySet, dict[str, int]]:
     """The set, and the `episode_index` behind each id."""
     info = read_info(path, findings)
-    episodes = read_episodes(info, findings)
-    chosen = options.observation_keys or options.action_key or options.reward_key
-    notes = None if chosen else read_notes(info, findings)
-    wanted = None if notes is None else {*notes.features(), *INDEX[1:4]}
-    rows = read_rows(info, episodes, wanted, options, findings)
+    with OpenAhead(info.data_files()) as data:
+        episodes = read_episodes(info, findings)
+        chosen = options.observation_keys or options.action_key or options.reward_key
+        notes = None if chosen else read_notes(info, findings)
+        wanted = None if notes is None else {*notes.features(), *INDEX[1:4]}
+        rows = read_rows(info, data, episodes, wanted, options, findings)
     cross_check(info, episodes, rows, options, findings)
     _check_widths(info, rows, options, findings)
     if wanted is None:
@@ -132,9 +134,9 @@ def _with_empty(
     rows: Rows, episodes: Episodes | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Numbers and lengths of the episodes, with those that are listed without a frame."""
-    empty = np.zeros(0, dtype=np.int64)
-    if episodes is not None:
-        empty = np.setdiff1d(episodes.numbers[episodes.lengths == 0], rows.numbers)
+    if episodes is None or episodes.lengths.all():
+        return rows.numbers, rows.lengths
+    empty = np.setdiff1d(episodes.numbers[episodes.lengths == 0], rows.numbers)
     numbers = np.concatenate([rows.numbers, empty])
     lengths = np.concatenate([rows.lengths, np.zeros_like(empty)])
     order = np.argsort(numbers, kind="stable")

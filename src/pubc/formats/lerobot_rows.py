@@ -7,6 +7,7 @@ and ordered by their `frame_index`. What the metadata says of them is compared o
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from pubc.errors import DataError
 from pubc.formats.findings import Findings
 from pubc.formats.lerobot_meta import Episodes, Info
 from pubc.formats.options import ReadOptions
-from pubc.formats.parquet import is_numeric, read_table, to_numpy
+from pubc.formats.parquet import OpenAhead, is_numeric, read_table, to_numpy
 from pubc.trajectory import Array
 
 __all__ = ["Rows", "read_rows"]
@@ -38,8 +39,8 @@ class Rows:
     """First row of each episode, shape (episodes,)."""
     lengths: Integers
     """Frames of each episode, shape (episodes,)."""
-    files: dict[int, list[Path]] = field(default_factory=dict)
-    """Files that hold frames of an episode."""
+    files: dict[Path, set[int]] = field(default_factory=dict)
+    """Files that were read, with the episodes each holds frames of."""
     lost: list[int] = field(default_factory=list)
     """Episodes whose file is missing or unreadable and was left out."""
     expected: dict[Path, list[int]] = field(default_factory=dict)
@@ -48,6 +49,7 @@ class Rows:
 
 def read_rows(
     info: Info,
+    data: OpenAhead,
     episodes: Episodes | None,
     wanted: set[str] | None,
     options: ReadOptions,
@@ -57,28 +59,27 @@ def read_rows(
 
     Args:
         info: What the dataset says of itself.
+        data: Its data files.
         episodes: Its list of episodes, to know which files should be there.
         wanted: Columns to read; every numeric one where omitted.
         options: What to do about files that cannot be read.
         findings: Where problems are recorded.
     """
     expected = {} if episodes is None else episodes.expected_files(info)
-    present = info.data_files()
-    lost = _missing(info, expected, set(present), options, findings)
+    lost = _missing(info, expected, set(data.paths), options, findings)
     skipped = {name for name, about in info.features.items() if _is_image(about)}
     parts: list[dict[str, Array]] = []
-    files: dict[int, list[Path]] = {}
+    files: dict[Path, set[int]] = {}
     left: dict[str, str] = {}
-    for file in present:
+    for file, opened in data:
         try:
-            part = _read_file(file, wanted, skipped, left)
+            part = _read_file(file, opened, wanted, skipped, left)
         except DataError as error:
             lost += _unreadable(info, file, expected.get(file, []), error, options, findings)
             continue
         _check_columns(info, file, part, parts, findings)
         parts.append(part)
-        for number in _distinct(part["episode_index"]):
-            files.setdefault(number, []).append(file)
+        files[file] = _distinct(part["episode_index"])
     if not parts:
         findings.refuse("empty", f"no data file fits {info.data_path!r}.", field="data_path")
     for name in sorted(skipped):
@@ -97,7 +98,11 @@ def _is_image(about: dict[str, Any]) -> bool:
 
 
 def _read_file(
-    file: Path, wanted: set[str] | None, skipped: set[str], left: dict[str, str]
+    file: Path,
+    opened: Future[Any],
+    wanted: set[str] | None,
+    skipped: set[str],
+    left: dict[str, str],
 ) -> dict[str, Array]:
     def take(name: str, kind: Any) -> bool:
         if name in skipped or (wanted is not None and name not in wanted):
@@ -107,7 +112,7 @@ def _read_file(
             return False
         return True
 
-    table = read_table(file, take)
+    table = read_table(file, take, opened=opened)
     return {name: to_numpy(file, table, name) for name in table.column_names}
 
 
@@ -138,11 +143,9 @@ def _check_columns(
             )
 
 
-def _distinct(column: Array) -> list[int]:
-    if not len(column):
-        return []
+def _distinct(column: Array) -> set[int]:
     changes = np.flatnonzero(column[1:] != column[:-1]) + 1
-    return sorted({int(n) for n in column[np.concatenate([[0], changes])]})
+    return {*column[:1].tolist(), *column[changes].tolist()}
 
 
 def _missing(
@@ -198,20 +201,35 @@ def _unreadable(
 
 def _group(
     columns: dict[str, Array],
-    files: dict[int, list[Path]],
+    files: dict[Path, set[int]],
     lost: list[int],
     findings: Findings,
 ) -> Rows:
     episode, frame = columns["episode_index"], columns["frame_index"]
     if not len(episode):
         findings.refuse("empty", "the data files hold no frame.", field="data")
-    same = episode[1:] == episode[:-1]
-    if not ((episode[1:] > episode[:-1]) | (same & (frame[1:] > frame[:-1]))).all():
+    starts = _starts(episode)
+    later = frame[1:] > frame[:-1]
+    later[starts[1:] - 1] = episode[starts[1:]] > episode[starts[1:] - 1]
+    if not later.all():
         order = np.lexsort((frame, episode))
         columns = {name: column[order] for name, column in columns.items()}
         episode, frame = columns["episode_index"], columns["frame_index"]
-        same = episode[1:] == episode[:-1]
-    twice = same & (frame[1:] == frame[:-1])
+        starts = _starts(episode)
+        _refuse_twice(episode, frame, findings)
+    lengths = np.diff(np.append(starts, len(episode))).astype(np.int64)
+    numbers = episode[starts].astype(np.int64)
+    return Rows(columns, numbers, starts, lengths, files, lost)
+
+
+def _starts(episode: Array) -> Integers:
+    """Rows where another episode begins."""
+    changes = np.flatnonzero(episode[1:] != episode[:-1]) + 1
+    return np.concatenate([[0], changes]).astype(np.int64)
+
+
+def _refuse_twice(episode: Array, frame: Array, findings: Findings) -> None:
+    twice = (episode[1:] == episode[:-1]) & (frame[1:] == frame[:-1])
     if twice.any():
         row = int(np.argmax(twice))
         findings.refuse(
@@ -222,7 +240,3 @@ def _group(
             index=(int(episode[row]), int(frame[row])),
             count=int(twice.sum()),
         )
-    starts = np.concatenate([[0], np.flatnonzero(~same) + 1]).astype(np.int64)
-    lengths = np.diff(np.append(starts, len(episode))).astype(np.int64)
-    numbers = episode[starts].astype(np.int64)
-    return Rows(columns, numbers, starts, lengths, files, lost)
