@@ -27,6 +27,8 @@ RATIO_LIMIT = 1000
 """Decoded bytes per stored byte that are still believed."""
 FREE_BYTES = 64 << 20
 """Below this much decoded data a file may compress as it likes: a constant column does."""
+_BATCH = 16_384
+"""Rows that are decoded at a time."""
 _MAGIC = b"PAR1"
 _WIDTHS = {
     "BOOLEAN": 1,
@@ -121,7 +123,10 @@ def read_table(
     file = open_parquet(path) if opened is None else opened.result()
     with _words(path), file:
         names = [f.name for f in file.schema_arrow if wanted is None or wanted(f.name, f.type)]
-        table = file.read(columns=names)
+        # In batches the levels of lists are decoded in the processor's cache.
+        batches = list(file.iter_batches(_BATCH, columns=names))
+        whole = arrow().Table.from_batches
+        table = whole(batches) if batches else file.read(columns=names)
         table.validate()
         _check_unread(file, names)
     if table.num_rows != file.metadata.num_rows:
