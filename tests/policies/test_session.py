@@ -119,6 +119,20 @@ def test_a_stopped_run_is_neither_overwritten_nor_mixed_up(tmp_path: Path):
         next(session(tmp_path / "p", learning_rate=0.1, resume=True).epochs())
 
 
+@pytest.mark.parametrize("name", ["bc", "dwbc"])
+@pytest.mark.parametrize("layout", [None, "every layer alike"])
+def test_a_state_whose_weights_lie_in_another_order_is_refused(
+    name: str, layout: str | None
+):
+    one = session(Path("p"), name=name, updates=2).trainer
+    one.advance(0)
+    arrays, facts = one.state()
+    one.restore(arrays, facts)
+    kept = {key: value for key, value in facts.items() if key != "layout"}
+    with pytest.raises(UsageError, match=r"another version of pubc.*Delete its \.training folder"):
+        one.restore(arrays, kept if layout is None else {**kept, "layout": layout})
+
+
 def test_an_existing_policy_is_not_overwritten(tmp_path: Path):
     list(session(tmp_path / "p").epochs())
     before = files(tmp_path / "p")

@@ -17,7 +17,8 @@ import torch
 
 from pubc.errors import DataError, UsageError
 from pubc.policies.feed import Feed, survey
-from pubc.policies.fused import FusedStep, initial_parameters, shards_of, split
+from pubc.policies.flat import LAYOUT, check_layout, initial_parameters, split
+from pubc.policies.fused import FusedStep
 from pubc.policies.networks import NetworkPolicy, layers_from_flat
 from pubc.policies.options import TrainOptions
 from pubc.policies.pace import threads
@@ -71,7 +72,6 @@ def plan(trajectories: TrajectorySet, options: TrainOptions) -> Plan:
             "Batch size, learning rate and layer widths must be above zero. Got "
             f"{batch}, {rate} and {options.hidden}."
         )
-    batch -= batch % shards_of(batch)
     per_epoch = max(1, steps // batch)
     if options.updates is not None:
         epochs = math.ceil(options.updates / per_epoch)
@@ -165,12 +165,17 @@ class Clone:
         }
         # JSON has no infinity.
         best = self._best_loss if math.isfinite(self._best_loss) else None
-        facts = {"step": float(step.step), "best_loss": best, "best_epoch": self._best_epoch,
-                 "waited": self._waited}  # fmt: skip
+        facts = {"layout": LAYOUT, "step": float(step.step), "best_loss": best,
+                 "best_epoch": self._best_epoch, "waited": self._waited}  # fmt: skip
         return {name: t.cpu().numpy().copy() for name, t in arrays.items()}, facts
 
     def restore(self, arrays: Mapping[str, Array], facts: Mapping[str, Any]) -> None:
-        """Go back to a state."""
+        """Go back to a state.
+
+        Raises:
+            UsageError: The state is of another layout.
+        """
+        check_layout(facts)
         step = self._step
         for name, target in (
             ("parameters", step.parameters),

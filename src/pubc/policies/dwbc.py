@@ -19,7 +19,8 @@ from torch.nn.functional import softplus
 
 from pubc.errors import DataError, UsageError
 from pubc.policies.feed import Feed, survey
-from pubc.policies.fused import LOG_STD, initial_parameters, split
+from pubc.policies.flat import LAYOUT, check_layout, initial_parameters, split
+from pubc.policies.fused import LOG_STD
 from pubc.policies.graphs import Updates
 from pubc.policies.networks import NetworkPolicy, layers_from_flat
 from pubc.policies.options import TrainOptions
@@ -140,10 +141,15 @@ class WeightedClone:
                 *sorted(self._optimiser_of(index).state[parameter].items()),
             )
         }
-        return arrays, {}
+        return arrays, {"layout": LAYOUT}
 
     def restore(self, arrays: Mapping[str, Array], facts: Mapping[str, Any]) -> None:
-        """Go back to a state."""
+        """Go back to a state.
+
+        Raises:
+            UsageError: The state is of another layout.
+        """
+        check_layout(facts)
         for index, parameter in enumerate((self._policy, *self._judge)):
             with torch.no_grad():
                 parameter.copy_(torch.from_numpy(np.array(arrays[f"{index}.value"])))

@@ -3,38 +3,31 @@
 A network of three layers and a batch of a hundred is so little work that a general
 automatic differentiation spends most of its time on bookkeeping. Here every buffer is made
 once, forward and backward are eight matrix products and as few other calls as possible, noted
-down beforehand with their arguments; weights and biases of all layers lie in one flat vector,
-and Adam is one call over it. What can be done for many updates at once (counting them,
-adding up the loss) is.
+down beforehand with their arguments; weights and biases of all layers lie in one flat vector
+(`pubc.policies.flat`), and Adam is one call over it. What can be done for many updates at once
+(counting them, adding up the loss) is.
 
-The last layer has few outputs, and products are fast along the long side of a matrix. So it
-lies in the flat vector the other way round than the others, and so do the outputs.
-
-Large batches are cut into shards that depend on the batch size alone; one product handles all
-shards, and shards are added in a fixed order. More threads than one are used where they are
-faster and where a trial update has come out the same to the last bit, so the number of threads
-never changes a result. On a CUDA device a run of updates is recorded once as a graph and
-replayed.
+A product that adds up over the rows of a large batch does so a block of rows at a time, in
+order: a longer sum would be cut up differently for every number of threads. More threads than one
+are used where they are faster and where a trial update has come out the same to the last bit, so
+the number of threads never changes a result. On a CUDA device a run of updates is recorded once as
+a graph and replayed.
 """
 
 from __future__ import annotations
 
-import itertools
-import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Literal
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from pubc.errors import UsageError
+from pubc.policies.flat import split
 from pubc.policies.pace import Pace, threads
 
-__all__ = ["LOG_STD", "FusedStep", "Head", "initial_parameters", "shards_of", "split"]
+__all__ = ["LOG_STD", "FusedStep", "Head"]
 
 Head = Literal["deterministic", "gaussian"]
 LOG_STD = (-5.0, 2.0)
@@ -45,38 +38,11 @@ Call = Callable[[], Any]
 
 _relu_backward = torch.ops.aten.threshold_backward.grad_input
 _tanh_backward = torch.ops.aten.tanh_backward.grad_input
+_ROWS = 512
+"""Rows that one product adds up; the same for any number of threads."""
 _FADED = 1e-30
 _BETAS = (0.9, 0.999)
 _EPSILON = 1e-8
-
-
-def shards_of(batch: int) -> int:
-    """Into how many parts a batch is cut: enough for the cores, each large enough to pay."""
-    return 1 if batch < 512 else 4
-
-
-def split(flat: Tensor, sizes: Sequence[int]) -> list[Tensor]:
-    """The layers inside a flat vector: views of shape (inputs + 1, outputs), bias last."""
-    layers, start = [], 0
-    for inputs, outputs in itertools.pairwise(sizes):
-        count, last = (inputs + 1) * outputs, start + (inputs + 1) * outputs == flat.shape[-1]
-        part, lead = flat[..., start : start + count], flat.shape[:-1]
-        if last:
-            layers.append(part.view(*lead, outputs, inputs + 1).mT)
-        else:
-            layers.append(part.view(*lead, inputs + 1, outputs))
-        start += count
-    return layers
-
-
-def initial_parameters(sizes: Sequence[int], rng: np.random.Generator) -> NDArray[np.float32]:
-    """A flat vector of fresh weights and biases, uniform in 1/sqrt(inputs)."""
-    parts = []
-    for inputs, outputs in itertools.pairwise(sizes):
-        bound = 1 / math.sqrt(inputs)
-        parts.append(rng.uniform(-bound, bound, size=(inputs + 1, outputs)))
-    parts[-1] = parts[-1].T
-    return np.concatenate([part.ravel() for part in parts]).astype(np.float32)
 
 
 class FusedStep:
@@ -96,15 +62,12 @@ class FusedStep:
         Args:
             sizes: Width of each layer, from the observation to the output; the output has
                 two numbers per action dimension for the Gaussian head.
-            batch: Rows per update; a multiple of its shards.
+            batch: Rows per update.
             head: What the output means.
             parameters: Flat vector on the device to train on; trained in place.
             chunk: Batches that lie in the input buffers at a time.
         """
         self.device = parameters.device
-        self.shards = shards_of(batch) if self.device.type == "cpu" else 1
-        if batch % self.shards:
-            raise UsageError(f"The batch size must be a multiple of {self.shards}. Got {batch}.")
         self.sizes, self.batch, self.head, self.chunk = tuple(sizes), batch, head, chunk
         self.actions = sizes[-1] // (2 if head == "gaussian" else 1)
         self.parameters = parameters
@@ -112,24 +75,21 @@ class FusedStep:
         self.step = torch.zeros((), device=self.device)
         self.rate = torch.zeros((), device=self.device)
         self._rate = 0.0
-        rows = batch // self.shards
-        self._lead = () if self.shards == 1 else (self.shards,)
-        self._shape = (*self._lead, rows)
-        self.inputs = self._empty(chunk, *self._shape, sizes[0] + 1)
-        self.targets = self._empty(chunk, *self._shape, self.actions)
+        block = _ROWS if self.device.type == "cpu" else batch
+        self._blocks = [slice(start, start + block) for start in range(0, batch, block)]
+        self.inputs = self._empty(chunk, batch, sizes[0] + 1)
+        self.targets = self._empty(chunk, batch, self.actions)
         # Of the mean square error over everything, 2 / numbers times the error is the gradient.
         self._scale = 1.0 if head == "gaussian" else 2.0 / (batch * self.actions)
-        self._wanted, self._errors = (
-            self._empty(chunk, *self._lead, self.actions, rows) for _ in range(2)
-        )
+        self._wanted, self._errors = (self._empty(chunk, self.actions, batch) for _ in range(2))
         self._counted = torch.arange(1.0, chunk + 1, device=self.device)
         self._steps = torch.zeros(chunk, device=self.device)
         self._make_layers()
-        self._out, self._delta = (self._empty(*self._lead, sizes[-1], rows) for _ in range(2))
-        self._spare = self._empty(*self._lead, self.actions, rows)
+        self._out, self._delta = (self._empty(sizes[-1], batch) for _ in range(2))
+        self._spare = self._empty(self.actions, batch)
         self._loss = torch.zeros((), dtype=torch.float64, device=self.device)
         none: list[Tensor] = []
-        self._adam = ([parameters], self._gradients[:1], [self.first], [self.second], none)
+        self._adam = ([parameters], [self._gradient], [self.first], [self.second], none)
         self._batches = [
             (self._record(*parts), [step])
             for *parts, step in zip(
@@ -137,36 +97,31 @@ class FusedStep:
             )
         ]
         self._graph: torch.cuda.CUDAGraph | None = None
-        self._pace = Pace(self.shards if self.shards > 1 else 2, self._agrees)
+        self._pace = Pace(2 if batch < _ROWS else 4, self._agrees)
 
     def _make_layers(self) -> None:
         hidden = self.sizes[1:-1]
-        *layers, top = split(self.parameters, self.sizes)
-        flat = self._empty(*self._lead, self.parameters.numel())
-        self._gradients = [flat] if self.shards == 1 else list(flat.unbind(0))
-        *self._by_layer, top_gradient = split(flat, self.sizes)
+        *self._layers, top = split(self.parameters, self.sizes)
+        self._gradient = self._empty(self.parameters.numel())
+        *self._by_layer, top_gradient = split(self._gradient, self.sizes)
         self._top, self._top_gradient = top.mT, top_gradient.mT
-        if self.shards > 1:
-            layers = [layer.expand(self.shards, *layer.shape) for layer in layers]
-            self._top = self._top.expand(self.shards, *self._top.shape)
-        self._layers = layers
         # The last row of a layer is its bias, which passes nothing down.
-        self._down = [layer[..., :-1, :].mT for layer in layers]
-        self._top_down = self._top[..., :-1]
+        self._down = [layer[:-1].mT for layer in self._layers]
+        self._top_down = self._top[:, :-1]
         # Activations with their column of ones, and the same memory without it.
         self._full = [self._ones(width) for width in hidden]
         self._turned = [full.mT for full in self._full]
-        self._hidden = [full[..., :-1] for full in self._full]
+        self._hidden = [full[:, :-1] for full in self._full]
         # Gradients on their way down; each then takes the place of the activations it is of.
-        self._back = {width: self._empty(*self._shape, width) for width in hidden}
+        self._back = {width: self._empty(self.batch, width) for width in hidden}
 
     def _empty(self, *shape: int) -> Tensor:
         return torch.empty(shape, device=self.device)
 
     def _ones(self, width: int) -> Tensor:
         # A row of 256 + 1 numbers padded to whole cache lines keeps the products fast.
-        padded = torch.ones(*self._shape, (width + 16) // 16 * 16, device=self.device)
-        return padded[..., : width + 1]
+        padded = torch.ones(self.batch, (width + 16) // 16 * 16, device=self.device)
+        return padded[:, : width + 1]
 
     def run(self, batches: int, learning_rate: float) -> None:
         """Update once with each of the first `batches` batches in the input buffers."""
@@ -185,6 +140,8 @@ class FusedStep:
         self.step.add_(batches)
         self._add_up(self._errors[:batches])
 
+    # Without it every call first asks whether a gradient is wanted.
+    @torch.inference_mode()
     def _run_at_pace(self, batches: int) -> None:
         done = 0
         while done < batches:
@@ -228,7 +185,7 @@ class FusedStep:
         for call in self._batches[number][0]:
             call()
         self._add_up(self._errors[number])
-        return self._gradients[0].clone()
+        return self._gradient.clone()
 
     def _update(self, calls: Sequence[Call], step: list[Tensor]) -> None:
         for call in calls:
@@ -253,7 +210,12 @@ class FusedStep:
         calls: list[Call] = []
 
         def product(a: Tensor, b: Tensor, out: Tensor) -> None:
-            calls.append(partial(torch.mm if self.shards == 1 else torch.bmm, a, b, out=out))
+            calls.append(partial(torch.mm, a, b, out=out))
+
+        def over_rows(a: Tensor, b: Tensor, out: Tensor) -> None:
+            first, *others = self._blocks
+            product(a[:, first], b[first], out)
+            calls.extend(partial(out.addmm_, a[:, rows], b[rows]) for rows in others)
 
         below, below_turned = inputs, turned
         for index, layer in enumerate(self._layers):
@@ -264,7 +226,7 @@ class FusedStep:
         calls.append(self._out.tanh_)
         head = self._gaussian if self.head == "gaussian" else self._deterministic
         calls.extend(head(wanted, errors))
-        product(self._delta, below, self._top_gradient)
+        over_rows(self._delta, below, self._top_gradient)
         delta, down = self._delta.mT, self._top_down
         for index in range(len(self._layers) - 1, -1, -1):
             hidden = self._hidden[index]
@@ -272,21 +234,19 @@ class FusedStep:
             product(delta, down, back)
             calls.append(partial(_relu_backward, back, hidden, 0, grad_input=hidden))
             delta, down = hidden, self._down[index]
-            product(self._turned[index - 1] if index else turned, delta, self._by_layer[index])
-        calls.extend(partial(self._gradients[0].add_, other) for other in self._gradients[1:])
+            over_rows(self._turned[index - 1] if index else turned, delta, self._by_layer[index])
         return tuple(calls)
 
     def _deterministic(self, wanted: Tensor, errors: Tensor) -> Iterator[Call]:
         """Squared error of tanh(z); leaves the gradient in `_delta`."""
         yield partial(torch.add, wanted, self._out, alpha=self._scale, out=errors)
-        yield partial(torch.mul, self._out, self._out, out=self._spare)
-        yield partial(torch.addcmul, errors, errors, self._spare, value=-1, out=self._delta)
+        yield partial(_tanh_backward, errors, self._out, grad_input=self._delta)
 
     def _gaussian(self, wanted: Tensor, losses: Tensor) -> Iterator[Call]:
         """Negative log-likelihood; leaves the gradient in `_delta`."""
         middle, reach = sum(LOG_STD) / 2, (LOG_STD[1] - LOG_STD[0]) / 2
-        mean, width = self._out[..., : self.actions, :], self._out[..., self.actions :, :]
-        to_mean, to_width = self._delta[..., : self.actions, :], self._delta[..., self.actions :, :]
+        mean, width = self._out[: self.actions], self._out[self.actions :]
+        to_mean, to_width = self._delta[: self.actions], self._delta[self.actions :]
         yield partial(torch.mul, width, -2 * reach, out=self._spare)
         yield partial(self._spare.sub_, 2 * middle)
         yield self._spare.exp_  # the inverse variance

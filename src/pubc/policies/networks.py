@@ -42,7 +42,7 @@ LATENT = 2.0
 def layers_from_flat(flat: Array, sizes: Sequence[int]) -> tuple[Layer, ...]:
     """Cut a flat vector of parameters into layers; the bias is the last row of each.
 
-    The last layer lies in it the other way round, as `fused.split` has it.
+    The last layer lies in it the other way round, as `flat.split` has it.
     """
     layers, start = [], 0
     for inputs, outputs in itertools.pairwise(sizes):

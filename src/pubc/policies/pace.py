@@ -20,7 +20,7 @@ class Pace:
 
     _TRIAL = 4
     """Updates per trial."""
-    _SHARE = 20
+    _SHARE = 40
     """Trials take at most one part in this many of the time."""
     _FIRST = 0.2
     """Seconds of work before the first trial; less work than that needs no help."""
