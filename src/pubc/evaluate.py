@@ -40,8 +40,9 @@ REFERENCES: dict[str, tuple[float, float, str]] = {
 """Returns that count as scores 0 and 1, and who says so.
 
 D4RL's are those of github.com/Farama-Foundation/D4RL, d4rl/infos.py (REF_MIN_SCORE and
-REF_MAX_SCORE of the v0 sets; the later sets have the same). D4RL has no humanoid, and the paper
-does not print its own: its expert's 5,725 scores 0.92 (Tables 2 and 4) and its weak policy's
+REF_MAX_SCORE of the v0 sets; the later sets have the same); the minima were compared with that
+file, the maxima with copies of it in other projects. D4RL has no humanoid, and the paper does not
+print its own: its expert's 5,725 scores 0.92 (Tables 2 and 4) and its weak policy's
 1,576 scores 0.24 (twice 0.58 less 0.92), which lie on this line.
 """
 
