@@ -121,9 +121,7 @@ def test_a_stopped_run_is_neither_overwritten_nor_mixed_up(tmp_path: Path):
 
 @pytest.mark.parametrize("name", ["bc", "dwbc"])
 @pytest.mark.parametrize("layout", [None, "every layer alike"])
-def test_a_state_whose_weights_lie_in_another_order_is_refused(
-    name: str, layout: str | None
-):
+def test_a_state_whose_weights_lie_in_another_order_is_refused(name: str, layout: str | None):
     one = session(Path("p"), name=name, updates=2).trainer
     one.advance(0)
     arrays, facts = one.state()
