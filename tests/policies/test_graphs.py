@@ -49,21 +49,20 @@ def test_a_recording_leaves_no_trace_and_draws_anew_every_time():
 
 @cuda
 @pytest.mark.parametrize("name", [*OFFLINE, "dwbc"])
-def test_a_learner_on_cuda_learns_what_it_learns_on_the_cpu_and_continues(name: str):
+def test_a_learner_on_cuda_that_continues_learns_the_same_bits(name: str):
     pytest.importorskip("d3rlpy")
     options = TrainOptions(updates=1200, batch_size=16)
-    data, runs = tiny(), {}
+    data, found = tiny(), []
     positives = data[:2] if name == "dwbc" else None
-    for where in ("cuda", "cuda:0", "cpu"):
-        run = trainer(name, data, options, device=where, positives=positives)
+    for continued in (False, True):
+        run = trainer(name, data, options, device="cuda", positives=positives)
         run.advance(0)
-        if where == "cuda:0":
-            fresh = trainer(name, data, options, device=where, positives=positives)
+        if continued:
+            fresh = trainer(name, data, options, device="cuda", positives=positives)
             fresh.restore(*run.state())
             run = fresh
         losses = run.advance(1)
         assert all(np.isfinite(value) for value in losses.values())
-        runs[where] = (losses, acts(run.policy()))
-    assert runs["cuda"][0] == runs["cuda:0"][0]
-    assert np.array_equal(runs["cuda"][1], runs["cuda:0"][1])
-    assert runs["cuda"][0].keys() == runs["cpu"][0].keys()
+        found.append((losses, acts(run.policy())))
+    assert found[0][0] == found[1][0]
+    assert np.array_equal(found[0][1], found[1][1])
