@@ -59,6 +59,15 @@ def test_list_shows_every_place_once_and_why_it_is_empty(capsys, tmp_path):
     assert "0 of 144 cells are finished." in said
 
 
+def test_every_file_counts_not_the_last_one_alone(words, capsys, tmp_path):
+    file = words[-1].partition("=")[2]
+    data = ["--data", f"trifinger-push={file}", "--data", f"trifinger-lift={file}"]
+    assert main(["reproduce", "seeds", "--list", "--out", str(tmp_path), *data]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["TriFinger-Sim", "push,", "1", "3", "missing"] in lines
+    assert ["TriFinger-Sim", "lift,", "1", "3", "missing"] in lines
+
+
 def test_from_a_file_to_a_table_with_records_beside_it(words, capsys):
     assert main([*words, "--list"]) == 0
     assert "0 of 5 cells are finished." in capsys.readouterr().out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -48,8 +48,9 @@ class Reproduce:
     """A Ray cluster to join; without it Ray is started on this machine."""
     out: Path = Path("reproduced")
     """Folder for records and cache; a shared one where several machines compute."""
-    data: tuple[str, ...] = field(default_factory=tuple)
-    """Your files for rows that need them: NAME=PATH. --list says which names there are."""
+    data: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
+    """A file of yours for rows that need one: NAME=PATH. --list says which names there are; give
+    the flag once for each file."""
     only: str = ""
     """Only rows or columns that contain this text."""
     skip: str = ""
