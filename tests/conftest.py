@@ -1,6 +1,12 @@
-"""What every test shares: a cache of its own, so that no run sees another's copies."""
+"""What every test shares: a cache of its own, and a Ctrl-C that means something."""
+
+import signal
 
 import pytest
+
+# A shell makes its background jobs deaf to Ctrl-C, and they hand that on to whatever tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

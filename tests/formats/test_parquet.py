@@ -145,7 +145,7 @@ def test_a_file_that_was_read_is_let_go_at_once(tmp_path):
     parquet_write.write_tables(path, [parquet_write.make_table({"x": np.zeros((3, 2))})])
 
     def held() -> int:
-        return sum(isinstance(thing, pq.FileMetaData) for thing in gc.get_objects())
+        return sum(type(thing) is pq.FileMetaData for thing in gc.get_objects())
 
     gc.collect()
     before = held()
