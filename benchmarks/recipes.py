@@ -2,14 +2,15 @@
 
     python benchmarks/recipes.py [--scale 1.0] [--jobs 1] [--page docs/policies.md]
 
-Ant E+W, what `pubc filter` kept of 100 trajectories of each source; three training seeds and 100
-evaluation episodes for each recipe. With --page the table replaces the one between its marks in
-that file. Finished cells are in records.jsonl and are not computed again. Seconds are of training
-alone, on one thread; with several jobs they share the machine.
+Ant and Humanoid E+W, what `pubc filter` kept of 100 trajectories of each source; three training
+seeds and 100 evaluation episodes for each recipe. With --page the table replaces the one between
+its marks in that file. Finished cells are in records.jsonl and are not computed again. Seconds are
+of training alone, on one thread; with several jobs they share the machine.
 """
 
 import argparse
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from results_small import ROOT, SEEDS, Mixture, call
 from pubc.results import Record, append, key_of, read
 
 BEGIN, END = "<!-- recipes: begin -->", "<!-- recipes: end -->"
-MIXTURE, RECIPES = "ant:E+W", ("auto", "paper")
+MIXTURES, RECIPES = ("ant:E+W", "humanoid:E+W"), ("auto", "paper")
 
 
 def compute(mixture, cell, chosen):
@@ -38,21 +39,21 @@ def compute(mixture, cell, chosen):
 def table(records, chosen):
     """The words between the marks, from the records alone."""
     lines = [
-        f"{MIXTURE}, what `pubc filter` kept of {max(4, round(100 * chosen.scale))} trajectories "
+        f"What `pubc filter` kept of {max(4, round(100 * chosen.scale))} trajectories "
         f"of each source; mean and spread over {len(SEEDS)} training seeds, "
         f"{max(2, round(100 * chosen.scale))} evaluation episodes each, one thread. Made by "
         "`python benchmarks/recipes.py --page docs/policies.md`.",
         "",
-        "| recipe | return | seconds of training |",
-        "|---|---|---|",
+        "| mixture | recipe | return | seconds of training |",
+        "|---|---|---|---|",
     ]
-    for recipe in RECIPES:
-        mine = [one.values for one in records if one.cell["recipe"] == recipe]
-        if mine:
-            earned = [one["return"]["mean"] for one in mine]
-            took = np.mean([one["seconds"] for one in mine])
-            lines.append(f"| `{recipe}` | {np.mean(earned):,.0f} ± {np.std(earned):,.0f} "
-                         f"| {took:,.0f} |")  # fmt: skip
+    for mixture, recipe in product(MIXTURES, RECIPES):
+        mine = [one.values for one in records
+                if (one.cell["mixture"], one.cell["recipe"]) == (mixture, recipe)]  # fmt: skip
+        earned = [one["return"]["mean"] for one in mine]
+        took = np.mean([one["seconds"] for one in mine])
+        lines.append(f"| {mixture} | `{recipe}` | {np.mean(earned):,.0f} ± {np.std(earned):,.0f} "
+                     f"| {took:,.0f} |")  # fmt: skip
     return "\n".join(lines) + "\n"
 
 
@@ -64,20 +65,28 @@ def main():
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "recipes")
     parser.add_argument("--page", type=Path)
     chosen = parser.parse_args()
-    mixture = Mixture(MIXTURE, chosen)
-    mixture.folder.mkdir(parents=True, exist_ok=True)
+    mixtures = {name: Mixture(name, chosen) for name in MIXTURES}
     path = chosen.work / "records.jsonl"
     cells = [
-        {"kind": "recipes", "recipe": recipe, "random_seed": seed, "scale": chosen.scale}
-        for recipe in RECIPES
-        for seed in SEEDS
+        {
+            "kind": "recipes",
+            "mixture": name,
+            "recipe": recipe,
+            "random_seed": seed,
+            "scale": chosen.scale,
+        }
+        for name, recipe, seed in product(MIXTURES, RECIPES, SEEDS)
     ]
     known = {one.key: one for one in read(path)}
     missing = [cell for cell in cells if key_of(cell) not in known]
-    if missing:
-        print(f"learning from {mixture.kept}", flush=True)
+    # Before the jobs, which share them.
+    for name in dict.fromkeys(cell["mixture"] for cell in missing):
+        mixtures[name].folder.mkdir(parents=True, exist_ok=True)
+        print(f"learning from {mixtures[name].kept}", flush=True)
     with ThreadPoolExecutor(chosen.jobs) as pool:
-        running = {pool.submit(compute, mixture, cell, chosen): cell for cell in missing}
+        running = {
+            pool.submit(compute, mixtures[cell["mixture"]], cell, chosen): cell for cell in missing
+        }
         for done in as_completed(running):
             record = Record(running[done], done.result())
             known[record.key] = record

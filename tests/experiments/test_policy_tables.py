@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from pubc.evaluate import REFERENCES
 from pubc.experiments import cell as cells
@@ -92,9 +93,33 @@ def test_the_same_trajectories_make_the_same_policy_once(tmp_path, monkeypatch):
     asked = cells.Cell("row", "column", dataset, learner=chosen)
     cache = Cache(tmp_path / "cache", versions())
     first = learn.learn(asked, tmp_path / "part.npz", None, cache)
-    monkeypatch.setattr(learn, "_train", lambda folder, **_: pytest.fail("it learned again"))
+    monkeypatch.setattr(learn, "_train", lambda *_: pytest.fail("it learned again"))
     mask = [True] * 4 + [False] * 2
     assert learn.learn(asked, tmp_path / "whole.npz", np.array(mask), cache) == first
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="has a CUDA device of its own")
+def test_what_learned_on_a_gpu_elsewhere_is_played_here(tmp_path, monkeypatch):
+    from pubc import policies
+    from pubc.errors import UsageError
+    from pubc.experiments import learn
+    from pubc.experiments.cache import Cache
+    from pubc.experiments.version import versions
+    from pubc.formats import save
+    from tests.policies.sets import tiny as trajectories
+
+    save(tmp_path / "mine.npz", trajectories(trajectories=6, observations=3, actions=1))
+    chosen = cells.LearnerSpec("bc", "Pendulum-v1", {"epochs": 1}, 1, reference=(-2000.0, 0.0))
+    asked = cells.Cell("row", "x", cells.DatasetSpec(name="mine", sha256="0"), learner=chosen)
+    cache = Cache(tmp_path / "cache", versions(), "cuda")
+    with pytest.raises(UsageError, match="No CUDA device"):
+        learn.learn(asked, tmp_path / "mine.npz", None, cache)
+    with monkeypatch.context() as elsewhere:
+        real = policies.trainer
+        elsewhere.setattr(policies, "trainer", lambda *a, **k: real(*a, **{**k, "device": "cpu"}))
+        elsewhere.setattr(learn, "_evaluate", lambda *_: {})
+        learn.learn(asked, tmp_path / "mine.npz", None, cache)
+    assert learn.learn(asked, tmp_path / "mine.npz", None, cache)["episodes"] == 1
 
 
 def test_the_column_data_counts_only_the_trajectories_of_its_mixture(tmp_path):

@@ -9,7 +9,8 @@ import torch
 from pubc.policies.flat import initial_parameters, split
 from pubc.policies.fused import FusedStep
 from pubc.policies.networks import layers_from_flat
-from pubc.policies.pace import Pace, threads
+from pubc.policies.pace import Pace
+from pubc.threads import threads
 
 SEEN, ACTS = 7, 3
 

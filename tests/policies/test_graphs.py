@@ -1,11 +1,14 @@
 """Recorded updates are the updates that were recorded."""
 
+import contextlib
+import gc
+
 import numpy as np
 import pytest
 import torch
 
 from pubc.policies import OFFLINE, trainer
-from pubc.policies.graphs import Updates
+from pubc.policies.graphs import Updates, recording
 from pubc.policies.options import TrainOptions
 from tests.policies.sets import acts, tiny
 
@@ -22,6 +25,15 @@ def test_without_a_cuda_device_an_update_is_called():
     updates = Updates(work, lambda: [weight], torch.device("cpu"))
     assert updates({"x": torch.ones(2)}, "a") == {"a": torch.tensor([2.0])}
     assert updates({"x": torch.ones(3)}, "b") == {"b": torch.tensor([5.0])}
+
+
+def test_nothing_is_freed_while_a_graph_is_recorded(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "graph", lambda _: contextlib.nullcontext())
+    assert gc.isenabled()
+    with contextlib.suppress(ZeroDivisionError), recording(None):
+        assert not gc.isenabled()
+        raise ZeroDivisionError
+    assert gc.isenabled()
 
 
 @cuda

@@ -44,6 +44,9 @@ class Reproduce:
     """One cell after the other, processes of this machine, or a Ray cluster."""
     workers: int = 0
     """Cells computed at the same time; 0 means one per core. Does not change results."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where networks train. `auto` takes a GPU where there is one. `cuda` without one goes on with
+    what a machine with a GPU has left in --out: its policies are played here."""
     address: str | None = None
     """A Ray cluster to join; without it Ray is started on this machine."""
     out: Path = Path("reproduced")
@@ -127,7 +130,7 @@ class Reproduce:
         cache = Cache(
             self.out.absolute() / "cache",
             versions(),
-            pick_device("auto").type,
+            pick_device("auto").type if self.device == "auto" else self.device,
             {hashes[name]: str(path.absolute()) for name, path in given.items()},
             workers=0 if self.engine == "serial" else 1,
         )

@@ -30,7 +30,9 @@ class Book:
             folder / f"{plan.table.name}.jsonl",
             folder / f"{plan.table.name}.json",
         )
-        self.before = self._seconds_before()
+        before = self._before()
+        self.seconds: float = before.get("wall_seconds", 0.0)
+        self.machines: list[Any] = before.get("machines", [])
 
     def write(self, seconds: float) -> list[dict[str, Any]]:
         """Write every record there is, and the head; the documents of the records.
@@ -56,13 +58,13 @@ class Book:
             "scale": plan.scale.name,
             "scaled_down": table.scaled_down.get(plan.scale.name, ""),
             "command": self.command,
-            "wall_seconds": round(self.before + seconds, 1),
+            "wall_seconds": round(self.seconds + seconds, 1),
             "cells": cells,
             "random_seeds": plan.random_seeds,
             "data": {name: spec.sha256 for name, spec in plan.data.items()},
             "pubc": __version__,
             "code": asdict(plan.cache.code),
-            "machine": machine(plan.cache.device),
+            "machines": self._machines(),
             "rows": list(table.rows),
             "columns": list(table.columns),
             "unit": table.unit,
@@ -70,21 +72,26 @@ class Book:
             "extra": dict(table.extra),
         }
 
-    def _seconds_before(self) -> float:
-        """Time that earlier runs spent on the same table at the same scale and version."""
+    def _before(self) -> dict[str, Any]:
+        """The head of earlier runs of the same table at the same scale and version."""
         if not self.head.is_file():
-            return 0.0
+            return {}
         head = read_json(self.head)
         now = {"scale": self.plan.scale.name, "code": asdict(self.plan.cache.code)}
-        same = all(head.get(name) == value for name, value in now.items())
-        return float(head.get("wall_seconds", 0.0)) if same else 0.0
+        return head if all(head.get(name) == value for name, value in now.items()) else {}
+
+    def _machines(self) -> list[Any]:
+        """Every machine that has worked on the table."""
+        here = _machine(self.plan.cache.device)
+        return self.machines if here in self.machines else [*self.machines, here]
 
 
-def machine(device: str) -> dict[str, Any]:
-    """What the numbers were computed on."""
+def _machine(device: str) -> dict[str, Any]:
+    """What the numbers are computed on."""
     import torch
 
-    gpu = torch.cuda.get_device_name() if device == "cuda" else None
+    has_gpu = device == "cuda" and torch.cuda.is_available()
+    gpu = torch.cuda.get_device_name() if has_gpu else None
     return {
         "cores": os.cpu_count(),
         "cpu": _cpu_name(),

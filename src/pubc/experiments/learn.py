@@ -6,7 +6,6 @@ same trajectories share it. The column `Data` has no learner: it is what the dat
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -28,7 +27,6 @@ from pubc.trajectory import TrajectorySet
 
 if TYPE_CHECKING:
     from pubc.policies.checkups import Checkups
-    from pubc.policies.session import Trainer
     from pubc.policies.store import TrainedPolicy
 
 __all__ = ["DATA", "learn", "reference_of"]
@@ -62,10 +60,17 @@ def learn(
         raise DataError(
             "The filter kept no trajectories, so there is nothing to learn from.", code="empty"
         )
-    run = _trainer(cell, spec, mixed, chosen, cache)
-    key = key_of({**_learning(spec), "data": run.fingerprint, "random_seed": cell.random_seed,
+    from pubc.policies.feed import survey
+
+    seeds = _seeds(cell, spec, mixed, cache)
+    learned_from = [survey(part).fingerprint for part in (chosen, seeds) if part is not None]
+    key = key_of({**_learning(spec), "data": learned_from, "random_seed": cell.random_seed,
                   "code": cache.code.learner, "device": cache.device})  # fmt: skip
-    made = cache.make("policies", key, functools.partial(_train, cell=cell, run=run))
+
+    def build(folder: Path) -> None:
+        _train(folder, cell, spec, chosen, seeds, cache.device)
+
+    made = cache.make("policies", key, build)
     learned = {"trajectories": len(chosen), "steps": chosen.steps}
     values = {**_evaluate(made / "policy", key, cell, cache), "learned_from": learned}
     if spec.curve_every is not None:
@@ -99,24 +104,14 @@ def _of_data(mixed: TrajectorySet, spec: LearnerSpec) -> dict[str, Any]:
     }
 
 
-def _trainer(
-    cell: Cell, spec: LearnerSpec, mixed: TrajectorySet, chosen: TrajectorySet, cache: Cache
-) -> Trainer:
-    from pubc.policies import trainer
-    from pubc.policies.options import TrainOptions
-
-    seeds = None
-    if spec.algo == "dwbc" and cell.filter is not None and cell.filter.seeds is not None:
-        pool = open_seed_pool(cache, cell.dataset)
-        seeds = draw_seeds(mixed, cell.filter.seeds, cell.random_seed, pool)
-    return trainer(
-        spec.algo,
-        chosen,
-        TrainOptions(**spec.options),
-        random_seed=cell.random_seed,
-        device=cache.device,
-        positives=seeds,
-    )
+def _seeds(
+    cell: Cell, spec: LearnerSpec, mixed: TrajectorySet, cache: Cache
+) -> TrajectorySet | None:
+    """The seed positives of a learner that takes them."""
+    if spec.algo != "dwbc" or cell.filter is None or cell.filter.seeds is None:
+        return None
+    pool = open_seed_pool(cache, cell.dataset)
+    return draw_seeds(mixed, cell.filter.seeds, cell.random_seed, pool)
 
 
 def _learning(spec: LearnerSpec) -> dict[str, Any]:
@@ -127,14 +122,30 @@ def _learning(spec: LearnerSpec) -> dict[str, Any]:
     return {**known, "options": dict(spec.options)}
 
 
-def _train(folder: Path, *, cell: Cell, run: Trainer) -> None:
+def _train(
+    folder: Path,
+    cell: Cell,
+    spec: LearnerSpec,
+    chosen: TrajectorySet,
+    seeds: TrajectorySet | None,
+    device: str,
+) -> None:
+    from pubc.policies import trainer
+    from pubc.policies.options import TrainOptions
     from pubc.policies.session import Session
 
-    assert cell.learner is not None
-    about = {"learner": cell.learner.algo, "random_seed": cell.random_seed}
+    run = trainer(
+        spec.algo,
+        chosen,
+        TrainOptions(**spec.options),
+        random_seed=cell.random_seed,
+        device=device,
+        positives=seeds,
+    )
+    about = {"learner": spec.algo, "random_seed": cell.random_seed}
     # Nobody would go on from a checkpoint: a folder that is not whole is thrown away.
     session = Session(
-        run, folder / "policy", about, every=float("inf"), checkups=_checkups(cell, cell.learner)
+        run, folder / "policy", about, every=float("inf"), checkups=_checkups(cell, spec)
     )
     for _ in session.epochs():
         pass

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import io
+import tokenize
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -63,22 +65,22 @@ def _digest(root: Path, parts: Sequence[str]) -> str:
 
 
 def _meaning(path: Path) -> str:
-    """The code without comments, docstrings and layout."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        for name in ("body", "orelse", "finalbody"):
-            block = getattr(node, name, None)
-            if isinstance(block, list):
-                setattr(node, name, [line for line in block if not _is_text(line)])
-    return ast.dump(tree)
+    """The code without comments and docstrings, the same for every version of Python."""
+    source = path.read_text(encoding="utf-8")
+    lines = source.splitlines()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and _is_text(node.value):
+            assert node.end_lineno is not None
+            for line in range(node.lineno - 1, node.end_lineno):
+                lines[line] = ""
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    for row, column in (token.start for token in tokens if token.type == tokenize.COMMENT):
+        lines[row - 1] = lines[row - 1][:column]
+    return "\n".join(line.rstrip() for line in lines if line.strip())
 
 
-def _is_text(line: ast.AST) -> bool:
-    return (
-        isinstance(line, ast.Expr)
-        and isinstance(line.value, ast.Constant)
-        and isinstance(line.value.value, str)
-    )
+def _is_text(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
 def _short(text: str) -> str:

@@ -1,8 +1,9 @@
 """Behaviour cloning: maximise the likelihood of the recorded actions.
 
 The recipe `paper` is the paper's: Adam at 1e-3, batches of 100, 200 epochs. The recipe
-`auto` sees each step far fewer times, in larger batches and with a learning rate that falls
-to zero, and keeps the weights that did best on trajectories it held out.
+`auto` makes a tenth of the updates, or fewer, with a learning rate that falls to zero, and keeps
+the weights that did best on trajectories it held out. Four times as large batches were tried:
+they earn the same and take four times as long on a CPU.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from pubc.policies.flat import LAYOUT, check_layout, initial_parameters, split
 from pubc.policies.fused import FusedStep
 from pubc.policies.networks import NetworkPolicy, layers_from_flat
 from pubc.policies.options import TrainOptions
-from pubc.policies.pace import threads
 from pubc.streams import stream
+from pubc.threads import threads
 from pubc.trajectory import Array, TrajectorySet
 
 __all__ = ["Clone", "Plan", "plan"]
@@ -64,7 +65,7 @@ def plan(trajectories: TrajectorySet, options: TrainOptions) -> Plan:
         raise UsageError(f"--held-out is a share from 0 to less than 1. Got {share}.")
     held = min(math.ceil(share * len(trajectories)), len(trajectories) // 5)
     steps = math.floor(trajectories.steps * (1 - held / max(1, len(trajectories))))
-    usual = 100 if paper else min(512, max(64, 2 ** int(math.log2(max(1, steps / 64)))))
+    usual = 100 if paper else min(128, max(64, 2 ** int(math.log2(max(1, steps / 64)))))
     batch = min(options.batch_size or usual, steps)
     rate = options.learning_rate or 1e-3
     if batch < 1 or rate <= 0 or min(options.hidden, default=1) < 1:

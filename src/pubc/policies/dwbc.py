@@ -24,8 +24,8 @@ from pubc.policies.fused import LOG_STD
 from pubc.policies.graphs import Updates
 from pubc.policies.networks import NetworkPolicy, layers_from_flat
 from pubc.policies.options import TrainOptions
-from pubc.policies.pace import threads
 from pubc.streams import stream
+from pubc.threads import threads
 from pubc.trajectory import Array, TrajectorySet
 
 __all__ = ["ALPHA", "ETA", "WeightedClone", "discriminator_loss", "policy_weights"]

@@ -23,9 +23,9 @@ from torch import Tensor
 
 from pubc.errors import DataError, MissingExtraError, UnknownNameError
 from pubc.policies.networks import NetworkPolicy
-from pubc.policies.pace import threads
 from pubc.policies.store import TrainedPolicy
 from pubc.storage import atomic_file
+from pubc.threads import threads
 
 __all__ = ["SUFFIXES", "TOLERANCE", "Exported", "export"]
 

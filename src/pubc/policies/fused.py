@@ -25,7 +25,9 @@ import torch
 from torch import Tensor
 
 from pubc.policies.flat import split
-from pubc.policies.pace import Pace, threads
+from pubc.policies.graphs import recording
+from pubc.policies.pace import Pace
+from pubc.threads import threads
 
 __all__ = ["LOG_STD", "FusedStep", "Head"]
 
@@ -286,7 +288,7 @@ class FusedStep:
             for tensor, old in zip(self._mutable(), kept, strict=True):
                 tensor.copy_(old)
             self._graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self._graph):
+            with recording(self._graph):
                 for one in self._batches:
                     self._update(*one)
         self._graph.replay()

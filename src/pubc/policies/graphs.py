@@ -6,14 +6,16 @@ many times longer than running them. Without a CUDA device an update is simply c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+import gc
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-__all__ = ["Updates"]
+__all__ = ["Updates", "recording"]
 
 Batch = Mapping[str, Tensor]
 Work = Callable[[Batch, str], dict[str, Tensor]]
@@ -21,6 +23,24 @@ Work = Callable[[Batch, str], dict[str, Tensor]]
 
 _WARM_UP = 3
 """Updates before a recording, in which libraries set up what must not be set up inside one."""
+
+
+@contextlib.contextmanager
+def recording(graph: torch.cuda.CUDAGraph) -> Iterator[None]:
+    """Record what is launched meanwhile, and let nothing be freed in between.
+
+    The garbage of an earlier run may hold recordings of its own, and to destroy one spoils the
+    recording that is under way.
+    """
+    gc.collect()
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        with torch.cuda.graph(graph):
+            yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 class _FilledScalars(TorchFunctionMode):
@@ -88,7 +108,7 @@ class Updates:
                 if tensor.data_ptr() not in known:
                     tensor.zero_()
         graph = torch.cuda.CUDAGraph()
-        with _FilledScalars(), torch.cuda.graph(graph):
+        with _FilledScalars(), recording(graph):
             losses = self._work(self._input, way)
         torch.cuda.set_rng_state(drawn)
         return graph, losses

@@ -6,9 +6,7 @@ from collections.abc import Callable
 
 import torch
 
-from pubc.threads import threads
-
-__all__ = ["Pace", "threads"]
+__all__ = ["Pace"]
 
 
 class Pace:

@@ -15,9 +15,9 @@ from pubc.errors import DataError
 from pubc.nets import CLIP, Normaliser
 from pubc.policies.feed import ActionRange
 from pubc.policies.offline import HYPERPARAMETERS, create, library, torch_seed
-from pubc.policies.pace import threads
 from pubc.policies.predict import Predictor
 from pubc.rollout import Actor
+from pubc.threads import threads
 from pubc.trajectory import Array
 
 __all__ = ["FORM", "TransformerModule", "TransformerPolicy"]

@@ -23,7 +23,7 @@ def head(table: str = "pu-accuracy", **changes) -> dict:
         "random_seeds": 3,
         "pubc": "0.1.0",
         "code": {"dataset": "aa11", "filter": "bb22", "learner": "cc33"},
-        "machine": {"cores": 2, "cpu": "Some CPU", "gpu": None, "torch": "2.13.0"},
+        "machines": [{"cores": 2, "cpu": "Some CPU", "gpu": None, "torch": "2.13.0"}],
         "rows": ["Ant E+E", "Ant E+W"],
         "columns": ["upu", "auto"],
         "unit": "percent",

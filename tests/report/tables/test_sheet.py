@@ -249,7 +249,7 @@ def test_the_terminal_gets_two_lines_a_row_where_it_is_narrow():
         ({"direction": "up"}, "direction"),
         ({"rows": ["a", "a"]}, "rows"),
         ({"title": 3}, "title"),
-        ({"machine": []}, "machine"),
+        ({"machines": {}}, "machines"),
         ({"wall_seconds": float("inf")}, "wall_seconds"),
         ({"table": "../../etc"}, "table"),
         ({"code": "abc"}, "code"),

@@ -106,7 +106,7 @@ def test_hostile_text_stays_text(tmp_path):
         columns=["auto"],
         command=HOSTILE,
         scaled_down=HOSTILE,
-        machine={"cpu": HOSTILE},
+        machines=[{"cpu": HOSTILE}],
     )
     records = [record(HOSTILE, "auto", 0.9, paper=HOSTILE), failed(HOSTILE, "auto", 1,
                                                                    message=HOSTILE)]  # fmt: skip

@@ -59,7 +59,7 @@ class Head:
     """The version that computed it."""
     code: Mapping[str, str]
     """Digests of the code that computed it, by stage."""
-    machine: Mapping[str, Any]
+    machines: tuple[Mapping[str, Any], ...]
     """Where it was computed."""
     rows: tuple[str, ...]
     """Rows in order."""
@@ -115,7 +115,7 @@ def head_of(document: Mapping[str, Any], where: str) -> Head:
         wall_seconds=read("wall_seconds", _number, "a number"),
         pubc=read("pubc", _text, "text"),
         code=read("code", _digests, "digests by stage"),
-        machine=read("machine", _object, "an object"),
+        machines=read("machines", _objects, "a list of objects"),
         rows=read("rows", _names, "a list of different names"),
         columns=read("columns", _names, "a list of different names"),
         unit=read("unit", _one_of(_UNITS), f"one of {', '.join(_UNITS)}"),
@@ -190,6 +190,10 @@ def _count(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise TypeError
     return value
+
+
+def _objects(value: Any) -> tuple[dict[str, Any], ...]:
+    return tuple(map(_object, _list(value)))
 
 
 def _object(value: Any) -> dict[str, Any]:

@@ -40,7 +40,7 @@ def facts(sheet: Sheet) -> list[tuple[str, str]]:
         ("Scaled down", " ".join(head.scaled_down) or "nothing"),
         ("Cells", cells),
         ("Wall time", duration(head.wall_seconds) + _spent(sheet)),
-        ("Machine", _machine(head.machine)),
+        ("Machine", "; ".join(map(_machine, head.machines)) or "unknown"),
         ("pubc", f"{head.pubc}; code of {', '.join(f'{s} {d}' for s, d in head.code.items())}"),
     ]
 
