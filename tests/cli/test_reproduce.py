@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 
 from pubc.cli.main import main
 from tests.experiments.tiny import labelled
@@ -92,6 +93,19 @@ def test_from_a_file_to_a_table_with_records_beside_it(words, capsys):
     again = json.loads(capsys.readouterr().out)
     assert again["results"] == lines
     assert again["failed"] == 1
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="has a CUDA device of its own")
+def test_a_gpu_that_is_not_here_is_a_reason_and_stands_in_the_command(words, capsys, tmp_path):
+    words = [*words, "--device", "cuda", "--json"]
+    words[words.index("--out") + 1] = str(tmp_path)
+    assert main(words) == 0
+    found = json.loads(capsys.readouterr().out)
+    reasons = [one["failed"]["message"] for one in found["results"]]
+    assert [reason.startswith("No CUDA device was found.") for reason in reasons][:4] == [True] * 4
+    head = json.loads(Path(found["head"]).read_text())
+    assert "--device cuda" in head["command"]
+    assert [one["gpu"] for one in head["machines"]] == [None]
 
 
 def test_an_interrupted_run_says_how_to_go_on_and_leaves_its_records(words, capsys, monkeypatch):

@@ -159,6 +159,8 @@ class Reproduce:
         words.append(f"--random-seeds {self.random_seeds}")
         if self.engine != "serial":
             words.append(f"--engine {self.engine}")
+        if self.device != "auto":
+            words.append(f"--device {self.device}")
         words += [
             f"--data {w.partition('=')[0]}={Path(w.partition('=')[2]).name}" for w in self.data
         ]
