@@ -30,7 +30,7 @@ def compute(mixture, cell, chosen):
     less = chosen.scale < 1 and recipe == "auto"
     limit = ["--updates", max(50, round(20_000 * chosen.scale))] if less else []
     trained = call("train", mixture.kept, "--out", policy, "--recipe", recipe, "--force",
-                   "--random-seed", seed, *limit)  # fmt: skip
+                   "--device", "cpu", "--random-seed", seed, *limit)  # fmt: skip
     found = call("evaluate", policy, "--env", mixture.environment, "--episodes",
                  max(2, round(100 * chosen.scale)))  # fmt: skip
     return {"return": found["return"], "seconds": round(trained["seconds"], 1)}

@@ -88,7 +88,7 @@ def compute(mixture, cell, seed, chosen):
     if not policy.exists():
         limit = [] if chosen.scale >= 1 else ["--updates", max(50, round(20_000 * chosen.scale))]
         call("train", data, "--out", policy, "--algo", algo, "--recipe", chosen.recipe,
-             "--random-seed", seed, "--resume", *limit)  # fmt: skip
+             "--device", "cpu", "--random-seed", seed, "--resume", *limit)  # fmt: skip
     found = call(
         "evaluate", policy, "--env", mixture.environment, "--episodes",
         max(2, round(100 * chosen.scale)), "--processes", chosen.processes,

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
@@ -59,8 +59,8 @@ class Train:
     """dwbc: take this share with the highest returns as seed positives instead."""
     random_seed: int = 0
     """Same seed, same data, same machine: same policy, with any number of threads."""
-    device: str = "cpu"
-    """cpu, cuda, or auto for what is there."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where to train; auto takes a GPU where there is one."""
     resume: bool = False
     """Go on with a run that was stopped."""
     checkpoint_seconds: float = 30.0
@@ -187,6 +187,8 @@ class Train:
         return seeds
 
     def _about(self, trajectories: TrajectorySet) -> dict[str, Any]:
+        from pubc.nets import pick_device
+
         options = dataclasses.asdict(self.training)
         options["hidden"] = list(options["hidden"])
         known = trajectories.metadata
@@ -194,7 +196,7 @@ class Train:
             "learner": self.algo,
             "options": options,
             "random_seed": self.random_seed,
-            "device": self.device,
+            "device": pick_device(self.device).type,
             "evaluated": {"every": self.evaluate_every, "episodes": self.evaluate_episodes}
             if self.evaluate_every
             else None,

@@ -56,7 +56,7 @@ def trainer(
     options: TrainOptions,
     *,
     random_seed: int = 0,
-    device: str = "cpu",
+    device: str = "auto",
     positives: TrajectorySet | None = None,
 ) -> Trainer:
     """A training run in memory.
