@@ -67,7 +67,7 @@ def _digest(root: Path, parts: Sequence[str]) -> str:
 def _meaning(path: Path) -> str:
     """The code without comments and docstrings, the same for every version of Python."""
     source = path.read_text(encoding="utf-8")
-    lines = source.splitlines()
+    lines = source.split("\n")
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Expr) and _is_text(node.value):
             assert node.end_lineno is not None

@@ -1,9 +1,9 @@
 """Behaviour cloning: maximise the likelihood of the recorded actions.
 
 The recipe `paper` is the paper's: Adam at 1e-3, batches of 100, 200 epochs. The recipe
-`auto` makes a tenth of the updates, or fewer, with a learning rate that falls to zero, and keeps
-the weights that did best on trajectories it held out. Four times as large batches were tried:
-they earn the same and take four times as long on a CPU.
+`auto` makes 20,000 updates, a tenth of those for 100,000 steps, with a learning rate that falls to
+zero, and keeps the weights that did best on trajectories it held out. Batches four times as large
+were tried: they earn the same, and take four times as long on a CPU.
 """
 
 from __future__ import annotations
