@@ -40,7 +40,9 @@ def record(row, column, value, seed=0, *, paper=None, measure="accuracy", **more
     return Record(cell, {**place, measure: value, "seconds": 1.5, **more})
 
 
-def failed(row, column, seed=0, *, kind="worker_died", message="It died.", paper=None) -> Record:
+def failed(
+    row, column, seed=0, *, kind="worker_died", message="It died.\nIn detail.", paper=None
+) -> Record:
     """The record of a cell that failed."""
     cell = {"dataset": row, "filter": column, "random_seed": seed, "code": "f" * 8}
     place = {"row": row, "column": column, "paper": paper, "measure": "accuracy"}

@@ -76,6 +76,7 @@ def test_a_failed_cell_is_told_and_so_is_one_of_several_seeds():
     text = "\n".join(lines(made))
     assert "worker_died: It died." in text
     assert "1 of 2 failed: worker_died: It died." in text
+    assert "In detail" not in text
     assert "Give --data." in text
     assert (made.failed, made.not_given) == (2, 1)
 

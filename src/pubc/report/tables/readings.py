@@ -77,7 +77,9 @@ def _read(head: Head, record: Record, where: str) -> Reading:
 
 
 def _why(kind: Any, message: Any) -> str:
-    return str(message) if kind == _NOT_GIVEN else f"{kind}: {message}"
+    # Libraries explain themselves over many lines; the first says what happened.
+    first = str(message).strip().partition("\n")[0]
+    return first if kind == _NOT_GIVEN else f"{kind}: {first}"
 
 
 def strange(where: str, record: Record, what: str, error: Exception) -> DataError:
