@@ -42,7 +42,7 @@ def table(records, chosen):
         f"What `pubc filter` kept of {max(4, round(100 * chosen.scale))} trajectories "
         f"of each source; mean and spread over {len(SEEDS)} training seeds, "
         f"{max(2, round(100 * chosen.scale))} evaluation episodes each, one thread. Made by "
-        "`python benchmarks/recipes.py --page docs/policies.md`.",
+        f"`python benchmarks/recipes.py --jobs {chosen.jobs} --page docs/policies.md`.",
         "",
         "| mixture | recipe | return | seconds of training |",
         "|---|---|---|---|",
