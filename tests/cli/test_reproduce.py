@@ -33,6 +33,7 @@ def test_an_unknown_name_of_data_is_told_the_nearest(capsys, tmp_path):
     [
         (["seeds", "--data", "trifinger-push"], "NAME=PATH"),
         (["seeds", "--data", "trifinger-push=nowhere.npz"], "there is no nowhere.npz"),
+        (["collection", "--data", "ant=x.npz"], "collection takes no files"),
         (["seeds", "--random-seeds", "0"], "At least one random seed"),
         (["seeds", "--only", "Octopus"], "No row or column of seeds contains 'Octopus'"),
         ([], "Say which table: pu-accuracy"),

@@ -146,6 +146,8 @@ class Reproduce:
             name, equals, path = word.partition("=")
             if not (name and equals and path) or name in found:
                 raise UsageError(f"--data takes NAME=PATH, each name once. Got {word!r}.")
+            if not known:
+                raise UsageError(f"{self.table} takes no files; leave out --data {name}.")
             if name not in known:
                 raise UnknownNameError(f"data for {self.table}", name, known)
             found[name] = Path(path)
