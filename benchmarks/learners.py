@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from results_small import ROOT, call
+from results_small import ROOT, call, put_between
 
 from pubc import environments
 from pubc.policies import LEARNERS
@@ -111,9 +111,7 @@ def main():
         records.append(known[key_of(cell)])
         print(f"{name:<8} {records[-1].values['return']['mean']:>9,.1f}", flush=True)
         if chosen.page is not None:  # after every learner: some take hours
-            before, _, rest = chosen.page.read_text(encoding="utf-8").partition(BEGIN)
-            page = f"{before}{BEGIN}\n{table(records, chosen)}{END}{rest.partition(END)[2]}"
-            chosen.page.write_text(page, encoding="utf-8")
+            put_between(chosen.page, BEGIN, END, table(records, chosen))
     print(table(records, chosen))
 
 

@@ -38,6 +38,14 @@ def call(*words):
     return json.loads(done.stdout)
 
 
+def put_between(page, begin, end, words):
+    """Replace what stands between two marks of a page."""
+    before, mark, rest = page.read_text(encoding="utf-8").partition(begin)
+    if not mark:
+        sys.exit(f"{page} has no {begin}")
+    page.write_text(f"{before}{begin}\n{words}{end}{rest.partition(end)[2]}", encoding="utf-8")
+
+
 class Mixture:
     """The datasets of one mixture, made when first needed."""
 

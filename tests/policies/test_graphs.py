@@ -27,7 +27,7 @@ def test_without_a_cuda_device_an_update_is_called():
     assert updates({"x": torch.ones(3)}, "b") == {"b": torch.tensor([5.0])}
 
 
-def test_nothing_is_freed_while_a_graph_is_recorded(monkeypatch):
+def test_no_garbage_is_collected_while_a_graph_is_recorded(monkeypatch):
     monkeypatch.setattr(torch.cuda, "graph", lambda _: contextlib.nullcontext())
     assert gc.isenabled()
     with contextlib.suppress(ZeroDivisionError), recording(None):

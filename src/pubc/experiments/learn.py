@@ -51,6 +51,8 @@ def learn(
         DataError: The filter kept nothing, or the learner cannot use the data.
         MissingExtraError: The learner or the environment is not installed.
     """
+    from pubc.policies.feed import survey
+
     assert cell.learner is not None
     spec, mixed = cell.learner, formats.read(path)
     chosen = mixed if selection is None else mixed[selection]
@@ -60,8 +62,6 @@ def learn(
         raise DataError(
             "The filter kept no trajectories, so there is nothing to learn from.", code="empty"
         )
-    from pubc.policies.feed import survey
-
     seeds = _seeds(cell, spec, mixed, cache)
     learned_from = [survey(part).fingerprint for part in (chosen, seeds) if part is not None]
     key = key_of({**_learning(spec), "data": learned_from, "random_seed": cell.random_seed,

@@ -27,7 +27,7 @@ _WARM_UP = 3
 
 @contextlib.contextmanager
 def recording(graph: torch.cuda.CUDAGraph) -> Iterator[None]:
-    """Record what is launched meanwhile, and let nothing be freed in between.
+    """Record what is launched meanwhile, and collect no garbage in between.
 
     The garbage of an earlier run may hold recordings of its own, and to destroy one spoils the
     recording that is under way.

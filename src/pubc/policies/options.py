@@ -14,8 +14,8 @@ class TrainOptions:
 
     recipe: Literal["auto", "paper"] = "auto"
     """`paper` trains as the paper did (BC: Adam 1e-3, batch 100, 200 epochs; the others as in
-    its Table 7, for a million updates). `auto` is faster at equal or better return: larger
-    batches, a falling learning rate, and an early stop on held-out trajectories."""
+    its Table 7, for a million updates). `auto` is faster at the same return: fewer
+    updates, a falling learning rate, and an early stop on held-out trajectories."""
     head: Literal["deterministic", "gaussian"] = "deterministic"
     """BC: predict the action, or a Gaussian over it. Both maximise the likelihood; the first
     with a fixed spread."""
