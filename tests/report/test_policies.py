@@ -75,6 +75,17 @@ def test_records_along_the_way_make_curves_of_scores(tmp_path):
     assert curve["low"] == [0.2, 0.4]
 
 
+def test_seeds_with_points_at_other_places_are_averaged_between_them(tmp_path):
+    path = tmp_path / "results.jsonl"
+    for seed, places in enumerate(((1000, 3000), (1000, 2000, 4000))):
+        for updates in places:
+            add_record(path, "bc", [updates * (seed + 1)] * 3, updates=updates, random_seed=seed)
+    (curve,) = policies([], [path])["curves"]
+    assert curve["x"] == [1000.0, 2000.0, 3000.0, 4000.0]
+    assert curve["low"] == pytest.approx([0.2, 0.4, 0.6, 1.6])
+    assert curve["high"] == pytest.approx([0.4, 0.8, 1.2, 1.6])
+
+
 def test_pairs_are_compared_start_by_start(tmp_path):
     path = tmp_path / "results.jsonl"
     first, second = np.arange(10.0), np.arange(10.0) - 3

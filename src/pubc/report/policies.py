@@ -128,7 +128,7 @@ def _curves(lines: Sequence[Line]) -> list[dict[str, Any]]:
         x = sorted({at for member in members.values() for at in member})
         if len(x) > _POINTS:
             x = [x[i] for i in np.linspace(0, len(x) - 1, _POINTS).astype(int)]
-        columns = [[m[at] for m in members.values() if at in m] for at in x]
+        columns = _at(x, list(members.values()))
         curves.append(
             {
                 "name": group,
@@ -141,6 +141,22 @@ def _curves(lines: Sequence[Line]) -> list[dict[str, Any]]:
             }
         )
     return curves
+
+
+def _at(x: Sequence[float], members: Sequence[Mapping[float, float]]) -> list[list[float]]:
+    """The values of all members at each x that lies between the ends of theirs.
+
+    Epochs of other random seeds can have other lengths, because they hold out other trajectories;
+    between its own points a member runs straight.
+    """
+    columns: list[list[float]] = [[] for _ in x]
+    for member in filter(None, members):
+        at = sorted(member)
+        values = np.interp(x, at, [member[place] for place in at])
+        for column, place, value in zip(columns, x, values, strict=True):
+            if at[0] <= place <= at[-1]:
+                column.append(float(value))
+    return columns
 
 
 def _score(record: Record) -> dict[str, Any]:
