@@ -1,8 +1,9 @@
 """Rounds from several starts, until one of them ends well.
 
 Where seeds are few and the task is hard, the first guess at a split can lead rounds astray,
-and they end without a valley. Other guesses are then tried. Each attempt is an ordinary run
-of `filter_rounds`; `decisive` says which of all rounds holds the result.
+and they end without a valley. Other guesses are then tried, first with networks that see one
+side of a split only, then with networks that are told the side. Each attempt is an ordinary
+run of `filter_rounds`; `decisive` says which of all rounds holds the result.
 """
 
 from __future__ import annotations
@@ -27,8 +28,13 @@ _RANK = {"converged": 4, "max_rounds": 3, "weak_valley": 2, "no_valley": 1}
 class Explorer(StoredJudge, Protocol):
     """A judge that can find splits to start from."""
 
-    def open(self, task: Task) -> tuple[Verdict, list[Split]]:
-        """Rate trajectories by the seeds alone; splits to start from, best first."""
+    def open(self, task: Task, *, told: bool) -> tuple[Verdict, list[Split]]:
+        """Rate trajectories by the seeds alone; splits to start from, best first.
+
+        Args:
+            task: The round.
+            told: Whether networks of the rounds that start there are told which side to imitate.
+        """
         ...
 
 
@@ -37,6 +43,9 @@ def filter_attempts(
 ) -> Iterator[Round]:
     """Yield a round that looks for starts, then the rounds of each attempt.
 
+    Where no attempt converges, a second such round and attempts follow, with networks that
+    are told which side to imitate.
+
     Args:
         pile: Mixed trajectories and seeds.
         judge: Finds splits, and rates trajectories by the two sides of one.
@@ -44,25 +53,35 @@ def filter_attempts(
         key: Names all randomness.
         loop: When an attempt ends.
     """
-    verdict, splits = judge.open(pile.task(1, pile.seed_positives, None, key.at("open")))
-    yield _opening(pile, verdict, splits)
-    number = 2
-    for attempt, split in enumerate(splits, 1):
-        last: Round | None = None
-        for current in filter_rounds(
-            pile,
-            judge=judge,
-            threshold=threshold,
-            key=key.at("attempt", attempt),
-            loop=loop,
-            standing=_standing(verdict, split),
-            first=number,
-        ):
-            last = replace(current, attempt=attempt)
-            yield last
-        assert last is not None
-        number = last.number + 1
-        if last.status == "converged":
+    number = attempt = 1
+    for told in (False, True):
+        # Told rounds start from the few most like the seeds, who then rank above everybody;
+        # they rank lower once the others are found, and that is no loss.
+        how = replace(loop, rank_loss=None) if told else loop
+        task = pile.task(number, pile.seed_positives, None, key.at("open"))
+        verdict, splits = judge.open(task, told=told)
+        if told and not splits:
+            return
+        yield _opening(pile, verdict, splits, number)
+        number += 1
+        for split in splits:
+            last: Round | None = None
+            for current in filter_rounds(
+                pile,
+                judge=judge,
+                threshold=threshold,
+                key=key.at("attempt", attempt),
+                loop=how,
+                standing=_standing(verdict, split),
+                first=number,
+            ):
+                last = replace(current, attempt=attempt)
+                yield last
+            assert last is not None
+            number, attempt = last.number + 1, attempt + 1
+            if last.status == "converged":
+                return
+        if not splits:
             return
 
 
@@ -79,12 +98,13 @@ def decisive(rounds: Sequence[Round], known: np.ndarray, loop: Loop) -> Round:
     return max(ends, key=_worth)
 
 
-def _worth(end: Round) -> tuple[int, float]:
-    return _RANK.get(end.status or "", 0), end.cut.evidence or 0.0
+def _worth(end: Round) -> tuple[int, bool, float]:
+    # Who is told the side cannot take the task for the policy, so its doubts weigh less.
+    return _RANK.get(end.status or "", 0), end.verdict.told, end.cut.evidence or 0.0
 
 
-def _opening(pile: Pile, verdict: Verdict, splits: Sequence[Split]) -> Round:
-    """The first round: what the seeds alone suggest."""
+def _opening(pile: Pile, verdict: Verdict, splits: Sequence[Split], number: int) -> Round:
+    """The round before the attempts: what the seeds alone suggest."""
     scores = verdict.confidence[0]
     if splits:
         cut, status = _cut(splits[0], len(splits)), None
@@ -94,7 +114,7 @@ def _opening(pile: Pile, verdict: Verdict, splits: Sequence[Split]) -> Round:
         cut, status, selected = Cut(None, reason, "no_valley"), "no_valley", pile.known
     threshold = np.inf if cut.threshold is None else cut.threshold
     return Round(
-        number=1,
+        number=number,
         verdict=verdict,
         cut=with_histogram(cut, scores),
         votes=(scores >= threshold).astype(np.int64),

@@ -18,9 +18,11 @@ from pubc.pu.scoring import score_steps
 from pubc.pu.view import Scale, pick
 from pubc.trajectory import Columns, TrajectorySet
 
-__all__ = ["Unit", "load_unit", "rate", "rate_steps", "units_of"]
+__all__ = ["BOTH", "Unit", "load_unit", "rate", "rate_steps", "units_of"]
 
 Floats = NDArray[np.float64]
+BOTH = 2
+"""The side of a network that imitates either, as it is told."""
 CHUNK = 32
 """Trajectories rated as one piece of work."""
 
@@ -34,7 +36,8 @@ class Unit:
     scale: Scale
     """The scale of their states and actions."""
     sides: tuple[int, ...]
-    """1 for imitators of the positives, -1 for imitators of the rest, 0 for neither."""
+    """1 for imitators of the positives, -1 of the rest, 0 of neither, `BOTH` for those that are
+    told which of the two."""
     averaged: int
     """Rounds whose log ratios are averaged in the round of this file."""
     loss: list[float]
@@ -133,9 +136,12 @@ def _values(
     sums = {1: np.zeros(len(states)), -1: np.zeros(len(states))}
     counts = {1: 0, -1: 0}
     for unit in units:
-        for side, row in zip(unit.sides, unit.imitators.residuals(states, actions), strict=True):
-            sums[side] += row
-            counts[side] += 1
+        told = BOTH in unit.sides
+        for asked in (1, -1) if told else (0,):
+            found = unit.imitators.residuals(states, actions, side=asked)
+            for side, row in zip(unit.sides, found, strict=True):
+                sums[asked or side] += row
+                counts[asked or side] += 1
     value = -sums[1] / counts[1]
     if counts[-1]:
         value += sums[-1] / counts[-1]

@@ -1,14 +1,18 @@
 """The judge of recipe `auto`: who predicts a trajectory's actions better?
 
-The first round imitates the seeds and looks for a split of the pile to start from; where no
-valley is clear, several splits compete by how well they explain seeds that were held out.
-Every later round imitates both sides of the split, and a trajectory's confidence is the log
-ratio of the two residuals. A network never judges a trajectory that it was trained on.
+The first round looks for a split of the pile to start from. Every later round imitates both
+sides of the split, and a trajectory's confidence is the log ratio of the two residuals. A
+network never judges a trajectory that it was trained on.
+
+Sides are imitated apart at first: a network sees one side only. Trajectories that are alike in
+difficulty then look alike too, and where policies differ less than their tasks do, rounds sort
+by task. If nothing converges, rounds start again with networks that see both sides and are
+told which one to imitate: what both sides share cancels, and what is left is the policy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,10 +22,11 @@ from numpy.typing import NDArray
 from pubc.nets import pick_device
 from pubc.pu.imitators import Apprenticeship
 from pubc.pu.judge import Bench, Standing, Task, Training, Verdict
+from pubc.pu.opening import contest, contrast, seed_scores
 from pubc.pu.ratings import rate, rate_steps, units_of
 from pubc.pu.start import Split, in_order, propose
 from pubc.pu.view import View
-from pubc.pu.workshop import MakePool, Workshop, free_of, over_free
+from pubc.pu.workshop import Workshop, free_of, over_free
 from pubc.select import locate
 from pubc.trajectory import TrajectorySet
 
@@ -30,9 +35,6 @@ __all__ = ["Residual"]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-
-BLOCKS = 3
-"""Parts in time of a lone seed, each judged by the imitator of the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +51,15 @@ class Residual:
     """Gradient steps of an imitator."""
     contest_updates: int = 150
     """The same, for splits that compete."""
+    told_updates: int = 800
+    """The same, for a network that is told which side to imitate."""
     folds: int = 3
     """Imitators of each side; each leaves out a share of its trajectories, to judge them."""
     average_rounds: int = 3
     """The confidence is the mean log ratio of so many last rounds."""
     jump: float = 0.1
-    """A round that changed more than this starts a new average."""
+    """A round that changed more than this starts a new average. Networks that are told the
+    side differ little, and are noisy: their rounds are averaged all the same."""
     trim: float = 0.25
     """The trajectories of each side in this share next to the cut train nobody."""
     side_ratio: int = 4
@@ -66,7 +71,11 @@ class Residual:
     relaxed: float = 0.4
     """Evidence from which a valley may be proposed as a start."""
     attempts: int = 4
-    """Splits to start from before giving up."""
+    """Splits to start from before giving up on imitating the sides apart."""
+    told_times: int = 2
+    """Times that the sides are divided into shares for networks that are told the side."""
+    told_attempts: int = 2
+    """Splits to start from with networks that are told the side."""
     imitation: Apprenticeship = field(default_factory=Apprenticeship)
     """How imitators are trained."""
 
@@ -86,28 +95,36 @@ class Residual:
         units = units_of(shelf, number, pick_device(bench.device))
         return rate_steps(units, trajectories, bench)
 
-    def open(self, task: Task) -> tuple[Verdict, list[Split]]:
+    def open(self, task: Task, *, told: bool) -> tuple[Verdict, list[Split]]:
         """Imitate the seeds, and find splits to start from, best first."""
         view = self._view(task)
-        scores, training = self._seed_scores(task, view)
+        workshop = self._workshop(task, view, self.told_updates if told else self.updates)
+        scores, training = seed_scores(workshop)
+        first = scores[: view.mixed].copy()
+        first[view.is_seed[: view.mixed]] = np.nan
+        seed_first = scores[view.seeds]
+        if told:
+            scores, more = contrast(workshop, scores)
+            training += more
         splits = propose(
             scores, view.seeds, keep=self.keep_seeds, depth=self.depth, relaxed=self.relaxed
         )
         worth: Floats | None = None
         if len(splits) > 1:
-            worth, more = self._contest(task, view, splits)
+            updates = self.told_updates if told else self.contest_updates
+            worth, more = contest(self._workshop(task, view, updates), splits, told=told)
             training += more
-        first = scores[: view.mixed].copy()
-        first[view.is_seed[: view.mixed]] = np.nan
         verdict = Verdict(
             confidence=scores[None, : view.mixed],
             seed_confidence=scores[None, view.seeds],
             training=tuple(training),
             held_out=True,
             first=first,
-            seed_first=scores[view.seeds],
+            seed_first=seed_first,
+            told=told,
         )
-        return verdict, [split.of(view.mixed) for split in in_order(splits, worth, self.attempts)]
+        most = self.told_attempts if told else self.attempts
+        return verdict, [split.of(view.mixed) for split in in_order(splits, worth, most)]
 
     def _view(self, task: Task) -> View:
         found = task.bench.memory.get("view")
@@ -142,11 +159,13 @@ class Residual:
             seed_history=seeds,
             first=before.verdict.first,
             seed_first=before.verdict.seed_first,
+            told=before.verdict.told,
         )
 
     def _remembered(self, before: Standing) -> Floats:
         """Log ratios of earlier rounds that are averaged with the next one."""
-        if before.start or before.changed > self.jump:
+        jumped = before.changed > self.jump and not before.verdict.told
+        if before.start or jumped:
             return np.zeros((0, 0))
         return before.verdict.history[1 - self.average_rounds :]
 
@@ -167,94 +186,49 @@ class Residual:
             rest[: view.mixed] = scores < cut - self.trim * (cut - bottom)
         return positive, rest & ~view.is_seed
 
-    def _seed_scores(self, task: Task, view: View) -> tuple[Floats, list[Training]]:
-        """How well imitators of the seeds predict each trajectory; a seed only by others."""
-        seeds, everyone = view.seeds, np.arange(view.count)
-        if len(seeds) == 1:
-            return self._lone_seed(task, view, int(seeds[0]))
-        folds = min(5, len(seeds))
-        fold = np.empty(len(seeds), np.int64)
-        order = task.key.at("folds").rng().permutation(len(seeds))
-        fold[order] = np.arange(len(seeds)) % folds
-        groups = [seeds[fold != j] for j in range(folds)]
-        workshop = self._workshop(task, view)
-        pools = [workshop.pool(group) for group in groups]
-        found, training = workshop.residuals(pools, everyone, "seeds", [1] * folds)
-        mean = found.mean(axis=2, dtype=np.float64)
-        return -over_free(mean, free_of(groups, view.count)), training
-
-    def _lone_seed(self, task: Task, view: View, seed: int) -> tuple[Floats, list[Training]]:
-        """One seed: three parts in time, each judged by the imitators of the other two."""
-        steps = view.pick(seed, self.train_steps)
-        length = int(view.lengths[seed])
-
-        def block(of: Integers) -> Integers:
-            return np.minimum(of * BLOCKS // length, BLOCKS - 1)
-
-        workshop = self._workshop(task, view)
-        parts = [steps[block(steps) != j] for j in range(BLOCKS)]
-        parts = [part if len(part) else steps for part in parts]
-        pools = [lambda part=part: view.take(seed, part) for part in parts]
-        everyone, sides = np.arange(view.count), [1] * BLOCKS
-        found, training = workshop.residuals(pools, everyone, "seeds", sides)
-        scores = -found.mean(axis=(0, 2), dtype=np.float64)
-        own = block(view.chosen[seed])
-        scores[seed] = -found[own, seed, np.arange(view.steps)].mean(dtype=np.float64)
-        return scores, training
-
-    def _contest(
-        self, task: Task, view: View, splits: Sequence[Split]
-    ) -> tuple[Floats, list[Training]]:
-        """Mean log ratio of held-out seeds under every split: largest for the right one."""
-        seeds, rng = view.seeds, task.key.at("contest").rng()
-        workshop = self._workshop(task, view, self.contest_updates)
-        halves = [seeds] if len(seeds) == 1 else [seeds[::2], seeds[1::2]]
-        pools: list[MakePool] = []
-        owner: list[tuple[int, int, Mask]] = []
-        for number, split in enumerate(splits):
-            positive, rest = np.flatnonzero(split.positive), np.flatnonzero(split.rest)
-            # The same size for both sides: else the poorer side loses for its size alone.
-            size = min(64, max(4, min(len(positive), len(rest))))
-            for half in halves:
-                group = rng.permutation(np.setdiff1d(positive, half))[:size]
-                pools.append(workshop.pool(group if len(group) else positive))
-                owner.append((number, -1, np.isin(seeds, half)))
-            pools.append(workshop.pool(rng.permutation(rest)[:size]))
-            owner.append((number, 1, np.ones(len(seeds), dtype=np.bool_)))
-        found, training = workshop.residuals(pools, seeds, "contest", [0] * len(pools))
-        mean = found.mean(axis=2, dtype=np.float64)
-        worth = np.zeros((len(splits), len(seeds)))
-        for row, (number, sign, judged) in zip(mean, owner, strict=True):
-            worth[number] += np.where(judged, sign * row, 0.0)
-        return worth.mean(axis=1), training
-
     def _log_ratio(
         self, task: Task, view: View, positive: Mask, rest: Mask
     ) -> tuple[Floats, list[Training]]:
         """Log residual under imitators of the rest minus that under imitators of positives."""
-        rng = task.key.at("folds").rng()
-        groups, sides = [], []
+        assert task.standing is not None
+        told, rng = task.standing.verdict.told, task.key.at("folds").rng()
         ones, others = np.flatnonzero(positive), np.flatnonzero(rest)
-        for mark, side, other in ((1, ones, others), (-1, others, ones)):
-            order = rng.permutation(side)
-            most = min(self.max_train_trajectories, self.side_ratio * max(2, len(other)))
-            for j in range(self.folds):
-                groups.append(order[np.arange(len(order)) % self.folds != j][:most])
-                sides.append(mark)
-        workshop = self._workshop(task, view)
+        times = self.told_times if told else 1
+        ours = self._folds(ones, len(others), times, rng)
+        theirs = self._folds(others, len(ones), times, rng)
+        everyone = np.arange(view.count)
+        if told:
+            workshop = self._workshop(task, view, self.told_updates)
+            both = list(zip(ours, theirs, strict=True))
+            ratio, training = workshop.ratios(both, everyone, "sides")
+            free = free_of([np.concatenate(pair) for pair in both], view.count)
+            return over_free(ratio.mean(axis=2, dtype=np.float64), free), training
+        workshop, k = self._workshop(task, view, self.updates), self.folds
+        groups, sides = ours + theirs, [1] * k + [-1] * k
         pools = [workshop.pool(group) for group in groups]
-        found, training = workshop.residuals(pools, np.arange(view.count), "sides", sides)
+        found, training = workshop.residuals(pools, everyone, "sides", sides)
         mean, free = found.mean(axis=2, dtype=np.float64), free_of(groups, view.count)
-        k = self.folds
         return over_free(mean[k:], free[k:]) - over_free(mean[:k], free[:k]), training
 
-    def _workshop(self, task: Task, view: View, updates: int | None = None) -> Workshop:
+    def _folds(
+        self, side: Integers, other: int, times: int, rng: np.random.Generator
+    ) -> list[Integers]:
+        """What each imitator of a side is trained on: all but a share, to judge it."""
+        most = min(self.max_train_trajectories, self.side_ratio * max(2, other))
+        folds = []
+        for _ in range(times):
+            order = rng.permutation(side)
+            share = np.arange(len(order)) % self.folds
+            folds += [order[share != j][:most] for j in range(self.folds)]
+        return folds
+
+    def _workshop(self, task: Task, view: View, updates: int) -> Workshop:
         before = task.standing
         return Workshop(
             task,
             view,
             self.imitation,
             train_steps=self.train_steps,
-            updates=self.updates if updates is None else updates,
+            updates=updates,
             averaged=1 if before is None else len(self._remembered(before)) + 1,
         )

@@ -136,6 +136,7 @@ class RunFolder:
                 "evidence": done.cut.evidence,
                 "attempt": done.attempt,
                 "held_out": done.verdict.held_out,
+                "told": done.verdict.told,
                 "status": done.status,
                 "kept": int(done.selected.sum()),
                 "changed": done.changed,
@@ -194,6 +195,7 @@ class RunFolder:
             seed_history=arrays["seed_history"],
             first=arrays["first"],
             seed_first=arrays["seed_first"],
+            told=bool(line["told"]),
         )
         return Round(
             number=number,

@@ -12,15 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pubc.nets import pick_device, save_tensors
-from pubc.pu.imitators import Apprenticeship, Imitators, Pool, train_imitators
+from pubc.pu.imitators import Apprenticeship, Imitators, Pool, tell, train_imitators
 from pubc.pu.judge import Task, Training
-from pubc.pu.ratings import load_unit
+from pubc.pu.ratings import BOTH, load_unit
 from pubc.pu.view import View
 
 __all__ = ["MakePool", "Workshop", "free_of", "over_free"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Logs = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 MakePool = Callable[[], Pool]
 """Makes the rows that an imitator is trained on, once they are needed."""
@@ -52,7 +53,7 @@ class Workshop:
 
     def residuals(
         self, pools: Sequence[MakePool], judged: Integers, stage: str, sides: Sequence[int]
-    ) -> tuple[NDArray[np.float32], list[Training]]:
+    ) -> tuple[Logs, list[Training]]:
         """Train an imitator on each pool; log residuals of shape (pools, judged, steps).
 
         Args:
@@ -61,6 +62,49 @@ class Workshop:
             stage: What this is for; part of the names of files and random streams.
             sides: 1 for an imitator of positives, -1 of the rest, 0 of neither.
         """
+        stop = self.task.bench.stopped.is_set
+
+        def ask(imitators: Imitators, states: Logs, actions: Logs) -> Logs:
+            return imitators.residuals(states, actions, stop=stop)
+
+        return self._ask(pools, judged, stage, sides, ask)
+
+    def ratios(
+        self, pairs: Sequence[tuple[Integers, Integers]], judged: Integers, stage: str
+    ) -> tuple[Logs, list[Training]]:
+        """Train a network on each pair of positives and rest, told which is which.
+
+        Returns:
+            Log residuals as one of the rest minus those as one of the positives, of shape
+            (pairs, judged, steps), and how the trainings went.
+        """
+        stop = self.task.bench.stopped.is_set
+
+        def ask(imitators: Imitators, states: Logs, actions: Logs) -> Logs:
+            found = imitators.residuals(states, actions, side=-1, stop=stop)
+            found -= imitators.residuals(states, actions, side=1, stop=stop)
+            return found
+
+        pools = [self._told_pool(ours, theirs) for ours, theirs in pairs]
+        return self._ask(pools, judged, stage, [BOTH] * len(pools), ask)
+
+    def _told_pool(self, ours: Integers, theirs: Integers) -> MakePool:
+        def make() -> Pool:
+            pools = [self.view.pool(group, self.train_steps) for group in (ours, theirs)]
+            states = [tell(pool[0], side) for pool, side in zip(pools, (1, -1), strict=True)]
+            return np.concatenate(states), np.concatenate([actions for _, actions in pools])
+
+        return make
+
+    def _ask(
+        self,
+        pools: Sequence[MakePool],
+        judged: Integers,
+        stage: str,
+        sides: Sequence[int],
+        ask: Callable[[Imitators, Logs, Logs], Logs],
+    ) -> tuple[Logs, list[Training]]:
+        """Train a network on each pool, a few at a time, and ask them about every step."""
         view, task = self.view, self.task
         # Everybody, in order, needs no copy of what may be a quarter of a gigabyte.
         some_only = len(judged) < view.count
@@ -68,14 +112,13 @@ class Workshop:
         actions = view.actions[judged] if some_only else view.actions
         rows = states.reshape(-1, states.shape[2]), actions.reshape(-1, actions.shape[2])
 
-        def work(first: int) -> tuple[NDArray[np.float32], Training]:
+        def work(first: int) -> tuple[Logs, Training]:
             some = slice(first, first + TOGETHER)
             unit = first // TOGETHER
             name = f"round-{task.number:03d}-{stage}-{unit}"
             imitators, loss = self._unit(pools[some], name, sides[some])
             task.bench.tell(f"round {task.number}: {stage} {unit + 1}")
-            found = imitators.residuals(*rows, stop=task.bench.stopped.is_set)
-            return found, Training(name, tuple(loss), self.updates)
+            return ask(imitators, *rows), Training(name, tuple(loss), self.updates)
 
         parts = task.bench.map(work, range(0, len(pools), TOGETHER))
         found = np.concatenate([part for part, _ in parts])
