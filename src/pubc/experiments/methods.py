@@ -10,8 +10,8 @@ from pubc.experiments.cell import FilterSpec, Scale, SeedSpec
 __all__ = ["DEVELOPED_ON", "METHODS", "method"]
 
 DEVELOPED_ON = (
-    "auto was developed on the locomotion policies of the zoo and on one simulated TriFinger push "
-    "set (docs/method.md), so its figures on these flatter it."
+    "auto was developed on the locomotion policies of the zoo, on one simulated TriFinger push "
+    "set and on the lift set of these tables (docs/method.md), so its figures on these flatter it."
 )
 """What every table with a column for auto must say."""
 

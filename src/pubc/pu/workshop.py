@@ -22,6 +22,7 @@ __all__ = ["MakePool", "Workshop", "free_of", "over_free"]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Logs = NDArray[np.float32]
+"""In single precision: log residuals, and the rows of states and actions that they are of."""
 Mask = NDArray[np.bool_]
 MakePool = Callable[[], Pool]
 """Makes the rows that an imitator is trained on, once they are needed."""
