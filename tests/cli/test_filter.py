@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import h5py
@@ -144,6 +145,18 @@ def test_score_refuses_another_robot(finished: Path, tmp_path: Path, capsys):
     code, error = failure(capsys, "score", str(other), "--filter", str(finished))
     assert code == 3
     assert "observation size 3, this data has 5" in error
+
+
+def test_score_refuses_networks_that_were_swapped(
+    data: Path, finished: Path, tmp_path: Path, capsys
+):
+    swapped = tmp_path / "swapped"
+    shutil.copytree(finished, swapped)
+    first, *_, last = sorted((swapped / "classifiers").iterdir())
+    last.write_bytes(first.read_bytes())
+    code, error = failure(capsys, "score", str(data), "--filter", str(swapped))
+    assert code == 3
+    assert f"classifiers/{last.name} is not as `pubc filter` wrote it" in error
 
 
 def test_seeds_by_return_by_source_and_from_a_file(data: Path, tmp_path: Path, capsys):

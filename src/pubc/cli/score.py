@@ -18,7 +18,7 @@ from pubc.cli.dataset import Dataset
 from pubc.cli.spread import HERE, Spread
 from pubc.errors import DataError, UsageError
 from pubc.results import key_of
-from pubc.storage import MANIFEST, hash_file, lock
+from pubc.storage import MANIFEST, hash_file, lock, verify
 from pubc.storage.disk import remove
 
 if TYPE_CHECKING:
@@ -72,6 +72,13 @@ class Score:
                 f"{self.filter}: the run found no threshold (status {run['status']}), so it "
                 "cannot rate other data.",
                 code="no_threshold",
+            )
+        # Networks that were swapped or damaged would rate wrongly without a word.
+        for fault in verify(self.filter, under=f"{folder.shelf.name}/"):
+            raise DataError(
+                f"{self.filter}: {fault.file} is not as `pubc filter` wrote it ({fault.reason}). "
+                "Run the filter again.",
+                code="bad_weights",
             )
         trajectories = formats.read(self.data, self.reading)
         _check_sizes(run["data"], trajectories)

@@ -90,11 +90,12 @@ def read_manifest(folder: Path, *, kind: str | None = None) -> dict[str, Any]:
     return document
 
 
-def verify(path: Path) -> list[Fault]:
+def verify(path: Path, *, under: str = "") -> list[Fault]:
     """Compare every file with its manifest; an empty list means intact.
 
     Args:
         path: A sealed folder, or a file with its manifest beside it.
+        under: Only files of the folder whose names begin so.
 
     Raises:
         UsageError: There is no manifest to compare with.
@@ -107,9 +108,11 @@ def verify(path: Path) -> list[Fault]:
             f"{path} has no manifest ({manifest.name}), so there is nothing to verify it "
             "against. What `pubc convert` and `pubc collect` write has one."
         )
-    listed: dict[str, Any] = read_manifest(path)["files"]
+    entries: dict[str, Any] = read_manifest(path)["files"]
+    listed = {name: entry for name, entry in entries.items() if name.startswith(under)}
     root = path.parent if alone else path
     present = {path.name} if alone else set(_content(path))
+    present = {name for name in present if name.startswith(under)}
     faults = [Fault(name, "not in the manifest") for name in present - set(listed)]
     for name, entry in listed.items():
         if name not in present:
