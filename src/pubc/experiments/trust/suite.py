@@ -1,0 +1,38 @@
+"""All questions of the suite, in order; nothing is made before it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+
+from pubc.experiments.trust.built_in_families import built_in_families
+from pubc.experiments.trust.hard_families import seed_families, unanswerable_families
+from pubc.experiments.trust.question import QuestionSpec
+
+__all__ = ["questions"]
+
+
+def questions(
+    *,
+    quick: bool,
+    data: Mapping[str, Path],
+    draws: int = 3,
+    only: str = "",
+    cache: Path | None = None,
+) -> Iterator[QuestionSpec]:
+    """Every question.
+
+    Args:
+        quick: Only about thirty small ones.
+        data: Files by name: `manipulation` (a folder), `human-operators`, `trifinger-push`,
+            `trifinger-lift`. Families whose file is missing are left out.
+        draws: How often each is asked, with other trajectories and seeds.
+        only: Only families or names that contain this.
+        cache: Folder for recordings of the locomotion policies; without it, or without
+            MuJoCo, that family is left out.
+    """
+    found = chain(built_in_families(draws), seed_families(draws), unanswerable_families(draws))
+    for spec in found:
+        if only.lower() in f"{spec.family}, {spec.name}".lower():
+            yield spec
