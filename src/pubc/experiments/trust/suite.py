@@ -7,8 +7,11 @@ from itertools import chain
 from pathlib import Path
 
 from pubc.experiments.trust.built_in_families import built_in_families
+from pubc.experiments.trust.file_families import file_families
 from pubc.experiments.trust.hard_families import seed_families, unanswerable_families
 from pubc.experiments.trust.question import QuestionSpec
+from pubc.experiments.trust.robot_families import robot_families
+from pubc.experiments.trust.robot_recordings import can_simulate
 
 __all__ = ["questions"]
 
@@ -32,7 +35,13 @@ def questions(
         cache: Folder for recordings of the locomotion policies; without it, or without
             MuJoCo, that family is left out.
     """
-    found = chain(built_in_families(draws), seed_families(draws), unanswerable_families(draws))
+    found = chain(
+        robot_families(cache, draws) if cache is not None and can_simulate() else (),
+        file_families(data, draws),
+        built_in_families(draws),
+        seed_families(draws),
+        unanswerable_families(draws),
+    )
     for spec in found:
         if only.lower() in f"{spec.family}, {spec.name}".lower():
             yield spec
