@@ -136,7 +136,8 @@ class ArmTracing:
         force = force + 6.0 * style.damping[:, None] * (moves / _DT - moving)
         torque = np.einsum("nij,ni->nj", jacobian, force)
         torque = torque - 0.2 * style.height[:, None] * scene.speeds
-        return np.clip(torque / _TORQUE, -style.pace[:, None], style.pace[:, None])
+        most = style.pace[:, None]
+        return np.asarray(np.clip(torque / _TORQUE, -most, most))
 
 
 def _reach(scene: Pose) -> tuple[Floats, Floats, Floats]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from pubc.trajectory.arrays import Floats
 
-__all__ = ["EXPERT", "FAULTS", "LAPSES", "Behaviour", "Range", "Style", "faulty"]
+__all__ = ["EXPERT", "FAULTS", "LAPSES", "Behaviour", "Persona", "Range", "Style", "faulty"]
 
 Range = tuple[float, float]
 """Smallest and largest value; each trajectory draws its own between them."""
@@ -50,6 +50,26 @@ class Style:
 
 
 @dataclass(frozen=True, slots=True)
+class Persona:
+    """Whose hand it is in one question: multiples of the style of everybody in the pile."""
+
+    gain: float
+    """See `Style`."""
+    damping: float
+    """See `Style`."""
+    height: float
+    """See `Style`."""
+    noise: float
+    """Of the noise of the actuators."""
+
+    @classmethod
+    def draw(cls, rng: np.random.Generator) -> Persona:
+        """Somebody at random."""
+        gain, damping, height, noise = rng.uniform([0.8, 0.8, 0.8, 0.6], [1.3, 1.2, 1.3, 1.4])
+        return cls(float(gain), float(damping), float(height), float(noise))
+
+
+@dataclass(frozen=True, slots=True)
 class Behaviour:
     """A policy of a built-in task."""
 
@@ -74,6 +94,16 @@ class Behaviour:
     delay: int = 4
     """Steps that the fault `lag` is late."""
 
+    def of(self, person: Persona) -> Behaviour:
+        """The same behaviour of somebody else."""
+        return replace(
+            self,
+            gain=_times(self.gain, person.gain),
+            damping=_times(self.damping, person.damping),
+            height=_times(self.height, person.height),
+            noise=self.noise * person.noise,
+        )
+
     def style(self, count: int, rng: np.random.Generator) -> Style:
         """A style for each of so many trajectories."""
         ranges = (self.gain, self.damping, self.height, self.side, self.pace)
@@ -89,3 +119,7 @@ EXPERT = Behaviour("expert")
 def faulty(fault: str, like: Behaviour = EXPERT, strength: float = 1.0) -> Behaviour:
     """Somebody with the style of another and one fault."""
     return replace(like, name=fault, fault=fault, strength=(strength, strength))
+
+
+def _times(span: Range, factor: float) -> Range:
+    return span[0] * factor, span[1] * factor

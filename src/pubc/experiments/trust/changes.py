@@ -15,7 +15,6 @@ __all__ = [
     "add_action_dimension",
     "add_still_dimensions",
     "sensor_offset",
-    "tremble_last_dimension",
 ]
 
 Change = Callable[[TrajectorySet, np.random.Generator], TrajectorySet]
@@ -64,7 +63,7 @@ def sensor_offset(
     other = rng.permutation(len(trajectories)) < share * len(trajectories)
     observations = np.array(trajectories.flat().observations)
     rows = np.repeat(other, trajectories.lengths)
-    observations[np.ix_(rows, list(state))] += np.float32(size)
+    observations[:, state] += np.float32(size) * rows[:, None]
     return with_columns(trajectories, observations)
 
 
@@ -85,15 +84,6 @@ def add_still_dimensions(
     still = np.full((len(observations), 1), 0.5, np.float32)
     parts = [observations, still, _wander(trajectories, rng, spread)]
     return with_columns(trajectories, np.concatenate(parts, axis=1))
-
-
-def tremble_last_dimension(
-    trajectories: TrajectorySet, rng: np.random.Generator, *, spread: float
-) -> TrajectorySet:
-    """The last action dimension trembles, which nothing in the states shows."""
-    actions = np.array(trajectories.flat().actions)
-    actions[:, -1:] += _wander(trajectories, rng, spread)
-    return with_columns(trajectories, actions=actions)
 
 
 def _wander(

@@ -12,13 +12,15 @@ import numpy as np
 from pubc import formats
 from pubc.experiments.trust.changes import Change, absolute_actions
 from pubc.experiments.trust.pile import Asked, ask, draw
-from pubc.experiments.trust.question import Question, QuestionSpec
+from pubc.experiments.trust.question import Draft, Question
 from pubc.streams import stream
 from pubc.trajectory import TrajectorySet
 
 __all__ = ["GIVEN", "FileMixture", "file_families"]
 
-_FILE = "a dataset in any format of `pubc formats` that says who acted in every trajectory (sources)"
+_FILE = (
+    "a dataset in any format of `pubc formats` that says who acted in every trajectory (sources)"
+)
 GIVEN: dict[str, str] = {
     "manipulation": "a folder of NumPy archives, one for each scripted task, with sources, the "
     "expert called `expert`, and expert_steps",
@@ -31,7 +33,7 @@ GIVEN: dict[str, str] = {
 _PEOPLE = 5
 """A person with fewer trials is only one of the others."""
 _HAND = (0, 1, 2)
-"""Where the manipulation sets have the position of the hand."""
+"""Where the manipulation sets have the position of the hand; an action of 1 asks for 1 cm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class FileMixture:
     asked: Asked
     """What is asked."""
     counts: tuple[tuple[str, int], ...] = ()
-    """Source and how many of its trajectories, the first one perhaps; the whole file if empty."""
+    """Source and how many of its trajectories; the whole file if empty."""
     change: Change | None = None
     """What is done to the whole pile before it is shuffled."""
 
@@ -57,16 +59,16 @@ class FileMixture:
         return ask((family, name), parts, self.asked, rng)
 
 
-def file_families(data: Mapping[str, Path], draws: int) -> Iterator[QuestionSpec]:
+def file_families(data: Mapping[str, Path]) -> Iterator[Draft]:
     """Every question about the files that are given."""
     if "manipulation" in data:
         for path in sorted(data["manipulation"].glob("*.npz")):
-            yield from _manipulation(path, draws)
+            yield from _manipulation(path)
     if "human-operators" in data:
-        yield from _people(data["human-operators"], draws)
+        yield from _people(data["human-operators"])
     for task, answerable in (("push", True), ("lift", False)):
         if f"trifinger-{task}" in data:
-            yield from _trifinger(data[f"trifinger-{task}"], task, answerable, draws)
+            yield from _trifinger(data[f"trifinger-{task}"], task, answerable)
 
 
 @cache
@@ -81,12 +83,12 @@ def _sources(path: Path) -> dict[str, int]:
     return dict(zip(found.tolist(), counts.tolist(), strict=True))
 
 
-def _manipulation(path: Path, draws: int) -> Iterator[QuestionSpec]:
+def _manipulation(path: Path) -> Iterator[Draft]:
     task = path.stem.rpartition("-v")[0] or path.stem
     counts = _sources(path)
     others = tuple(sorted(set(counts) - {"expert"}))
     lapses = tuple(name for name in ("detour", "early") if name in counts)
-    absolute = partial(absolute_actions, state=_HAND, reach=0.1)
+    absolute = partial(absolute_actions, state=_HAND, reach=0.01)
     few = tuple((name, 4) for name in others)
     piles = {
         ("scripted manipulation", "5 seeds"): FileMixture(path, Asked(5)),
@@ -111,24 +113,19 @@ def _manipulation(path: Path, draws: int) -> Iterator[QuestionSpec]:
     }
     for (family, name), mixture in piles.items():
         full = family in ("scripted manipulation", "absolute actions")
-        yield from _repeat(family, f"{task} {name}", mixture, draws if full else 1)
+        yield Draft(family, f"{task} {name}", mixture, once=not full)
 
 
-def _people(path: Path, draws: int) -> Iterator[QuestionSpec]:
+def _people(path: Path) -> Iterator[Draft]:
     """Whether two people differ more than one of them varies is not known by construction."""
     for person, trials in _sources(path).items():
         if trials >= _PEOPLE:
             mixture = FileMixture(path, Asked(3, (person,), answerable=False))
-            yield from _repeat("real operators", f"{person}, 3 seeds", mixture, draws)
+            yield Draft("real operators", f"{person}, 3 seeds", mixture)
 
 
-def _trifinger(path: Path, task: str, answerable: bool, draws: int) -> Iterator[QuestionSpec]:
+def _trifinger(path: Path, task: str, answerable: bool) -> Iterator[Draft]:
     """The policies of push differ in skill; two policies of lift are nearly the same."""
     for seeds in (3, 10):
         mixture = FileMixture(path, Asked(seeds, answerable=answerable))
-        yield from _repeat(f"TriFinger {task}", f"{seeds} seeds", mixture, draws)
-
-
-def _repeat(family: str, name: str, mixture: FileMixture, draws: int) -> Iterator[QuestionSpec]:
-    for number in range(1, draws + 1):
-        yield QuestionSpec(family, f"{name}, draw {number}", mixture)
+        yield Draft(f"TriFinger {task}", f"{seeds} seeds", mixture)

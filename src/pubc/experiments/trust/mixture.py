@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pubc.experiments.trust.arm_tracing import ArmTracing
-from pubc.experiments.trust.behaviour import Behaviour
+from pubc.experiments.trust.behaviour import EXPERT, Behaviour, Persona, faulty
 from pubc.experiments.trust.built_in import Task
 from pubc.experiments.trust.changes import Change
-from pubc.experiments.trust.pile import Asked, ask
 from pubc.experiments.trust.pick_place import PickPlace
-from pubc.experiments.trust.question import Question, QuestionSpec
+from pubc.experiments.trust.pile import Asked, ask
+from pubc.experiments.trust.question import Question
 from pubc.experiments.trust.recording import Setting, record
 from pubc.streams import stream
 
-__all__ = ["TASKS", "Group", "Mixture", "repeat"]
+__all__ = ["TASKS", "Group", "Mixture", "crowd"]
 
 TASKS: dict[str, Task] = {task.name: task for task in (PickPlace(), ArmTracing())}
 """The built-in tasks by name."""
@@ -33,6 +32,17 @@ class Group:
     """Which kinds of the task are played; all if empty."""
     change: Change | None = None
     """What is done to these trajectories after they are recorded."""
+
+
+def crowd(
+    experts: int, others: int, faults: tuple[str, ...], expert: Behaviour = EXPERT
+) -> tuple[Group, ...]:
+    """So many trajectories of the expert and, in all, so many with one of the faults each."""
+    each, more = divmod(others, len(faults))
+    rest = [
+        Group(faulty(fault, expert), each + (number < more)) for number, fault in enumerate(faults)
+    ]
+    return (Group(expert, experts), *(group for group in rest if group.count))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,20 +65,13 @@ class Mixture:
     """What is done to the whole pile before it is shuffled."""
 
     def __call__(self, family: str, name: str) -> Question:
-        """Record the groups and ask."""
+        """Record the groups and ask; every question is about another person's hand."""
+        person = Persona.draw(stream(0, family, name, "persona"))
         parts = []
         for number, group in enumerate(self.groups):
             rng = stream(0, family, name, number)
-            setting = Setting(
-                TASKS[self.task], self.kinds, group.only, self.steps, self.discrete
-            )
-            made = record(setting, group.behaviour, group.count, rng)
+            setting = Setting(TASKS[self.task], self.kinds, group.only, self.steps, self.discrete)
+            made = record(setting, group.behaviour.of(person), group.count, rng)
             changed = made if group.change is None else group.change(made, rng)
             parts.append(changed if self.change is None else self.change(changed, rng))
         return ask((family, name), parts, self.asked, stream(0, family, name, "order"))
-
-
-def repeat(family: str, name: str, mixture: Mixture, draws: int) -> Iterator[QuestionSpec]:
-    """The same kind of question with other trajectories and seeds, so many times."""
-    for number in range(1, draws + 1):
-        yield QuestionSpec(family, f"{mixture.task} {name}, draw {number}", mixture)

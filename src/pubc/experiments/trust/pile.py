@@ -10,7 +10,7 @@ import numpy as np
 from pubc.experiments.trust.question import Flags, Question
 from pubc.experiments.trust.recording import OWN
 from pubc.trajectory import Columns, TrajectorySet, concatenate
-from pubc.trajectory.arrays import Integers
+from pubc.trajectory.arrays import Integers, Words
 
 __all__ = ["Asked", "ask", "draw", "with_columns"]
 
@@ -26,15 +26,13 @@ class Asked:
     answerable: bool = True
     """See `Question`."""
     wrong: int = 0
-    """How many of the seeds are not the expert's."""
-    wrong_from: tuple[str, ...] = ()
-    """Sources of the wrong seeds, in turn; all others if empty."""
+    """How many of the seeds are not the expert's, each of another source where possible."""
     repeated: int = 0
     """How often the first seed is named again."""
     bad: int = 0
     """How many others the user knows to be bad."""
     seeds_from: tuple[str, ...] = ()
-    """Sources of the seeds; those to be found if empty."""
+    """Sources of the seeds, in turn; those to be found if empty."""
 
 
 def draw(whole: TrajectorySet, source: str, count: int, rng: np.random.Generator) -> TrajectorySet:
@@ -60,9 +58,9 @@ def ask(
     assert mixed.sources is not None
     sources = mixed.sources
     truth = np.isin(sources, asked.experts)
-    right = rng.permutation(np.flatnonzero(np.isin(sources, asked.seeds_from or asked.experts)))
-    seeds = right[: asked.seeds - asked.wrong].tolist()
-    wrong = _wrong(sources, truth, asked, rng)
+    pool = np.unique(sources[~truth]).tolist()
+    seeds = _in_turn(sources, asked.seeds_from or asked.experts, asked.seeds - asked.wrong, rng)
+    wrong = _in_turn(sources, rng.permutation(pool).tolist(), asked.wrong, rng)
     others = np.setdiff1d(np.flatnonzero(~truth), wrong)
     bad = rng.permutation(others)[: asked.bad].tolist()
     own = mixed.columns.extras.get(OWN)
@@ -93,16 +91,13 @@ def with_columns(
     )
 
 
-def _wrong(
-    sources: object, truth: Flags, asked: Asked, rng: np.random.Generator
+def _in_turn(
+    sources: Words, names: Sequence[str], count: int, rng: np.random.Generator
 ) -> list[int]:
-    found: list[int] = []
-    names = np.asarray(sources)
-    pool = asked.wrong_from or tuple(np.unique(names[~truth]).tolist())
-    for turn in range(asked.wrong):
-        own = np.flatnonzero((names == pool[turn % len(pool)]) & ~truth)
-        found.append(int(rng.choice(np.setdiff1d(own, found))))
-    return found
+    """So many positions at random, one of each name in turn."""
+    queues = [rng.permutation(np.flatnonzero(sources == name)).tolist() for name in names]
+    turns = [queue[turn] for turn in range(len(sources)) for queue in queues if turn < len(queue)]
+    return turns[:count]
 
 
 def _by_step(flags: Flags, mixed: TrajectorySet) -> Flags:
@@ -118,9 +113,7 @@ def _lapses(mixed: TrajectorySet, own: Flags) -> Flags:
 def _bare(mixed: TrajectorySet) -> TrajectorySet:
     """The pile as a user has it: no column says whose a step is, and ids are positions."""
     flat = mixed.flat()
-    columns = Columns(
-        flat.observations, flat.actions, flat.rewards, flat.terminals, flat.timeouts
-    )
+    columns = Columns(flat.observations, flat.actions, flat.rewards, flat.terminals, flat.timeouts)
     positions: Integers = np.arange(len(mixed))
     return TrajectorySet.from_flat(
         columns, mixed.lengths, ids=positions.astype(np.str_), sources=mixed.sources

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pubc.errors import DataError
 from pubc.trajectory import TrajectorySet
 
-__all__ = ["Flags", "Question", "QuestionSpec"]
+__all__ = ["Build", "Draft", "Flags", "Question", "QuestionSpec"]
 
 Flags = NDArray[np.bool_]
 
@@ -63,6 +63,24 @@ class Question:
             )
 
 
+Build = Callable[[str, str], Question]
+"""Makes a question from its family and name, always the same one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A kind of question, to be drawn several times with other trajectories and seeds."""
+
+    family: str
+    """What kind of situation it is."""
+    name: str
+    """Which one of that kind."""
+    build: Build
+    """Makes the question; plain data, so that it travels to other processes."""
+    once: bool = False
+    """Whether one draw is enough."""
+
+
 @dataclass(frozen=True, slots=True)
 class QuestionSpec:
     """A question before it is made; it travels to other processes."""
@@ -71,8 +89,8 @@ class QuestionSpec:
     """What kind of situation it is."""
     name: str
     """Which one of that kind, with its draw."""
-    build: Callable[[str, str], Question]
-    """Makes it from family and name; always the same one."""
+    build: Build
+    """Makes it."""
 
     def make(self) -> Question:
         """The question, made anew; the same bytes every time."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pubc.experiments.trust.changes import absolute_actions
 from pubc.experiments.trust.pile import Asked
-from pubc.experiments.trust.question import QuestionSpec
+from pubc.experiments.trust.question import Draft
 from pubc.experiments.trust.robot_recordings import ROBOTS, RobotMixture
 
 __all__ = ["robot_families"]
@@ -30,7 +30,7 @@ _JOINTS = {
 _EXPERT = ("E+",)
 
 
-def robot_families(cache: Path, draws: int) -> Iterator[QuestionSpec]:
+def robot_families(cache: Path) -> Iterator[Draft]:
     """Every question about the zoo's policies."""
     for robot in ROBOTS:
         for letters, sources in _LETTERS.items():
@@ -38,19 +38,19 @@ def robot_families(cache: Path, draws: int) -> Iterator[QuestionSpec]:
                 counts = tuple((source, size) for source in sources)
                 mixture = RobotMixture(robot, counts, Asked(seeds, _EXPERT), cache)
                 name = f"{letters}, {seeds} seed{'s' * (seeds > 1)}"
-                yield from _repeat("locomotion", name, mixture, draws)
+                yield Draft("locomotion", f"{robot} {name}", mixture)
     for robot, joints in _JOINTS.items():
         change = partial(absolute_actions, state=joints, reach=0.3)
         mixture = RobotMixture(
             robot, (("E+", 30), ("E-", 30)), Asked(2, _EXPERT), cache, change=change
         )
-        yield from _repeat("absolute actions", "as targets of the joints", mixture, draws)
+        yield Draft("absolute actions", f"{robot} as targets of the joints", mixture)
     for robot in ("halfcheetah", "walker2d", "ant"):
-        yield from _seeds(robot, cache, draws)
-        yield from _without_answer(robot, cache, draws)
+        yield from _seeds(robot, cache)
+        yield from _without_answer(robot, cache)
 
 
-def _seeds(robot: str, cache: Path, draws: int) -> Iterator[QuestionSpec]:
+def _seeds(robot: str, cache: Path) -> Iterator[Draft]:
     pair = (("E+", 30), ("E-", 30))
     asked = {
         ("wrong seeds", "1 of 5 wrong"): (pair, Asked(5, _EXPERT, wrong=1)),
@@ -65,19 +65,14 @@ def _seeds(robot: str, cache: Path, draws: int) -> Iterator[QuestionSpec]:
     }
     for (family, name), (counts, question) in asked.items():
         mixture = RobotMixture(robot, counts, question, cache)
-        yield from _repeat(family, name, mixture, draws)
+        yield Draft(family, f"{robot} {name}", mixture)
 
 
-def _without_answer(robot: str, cache: Path, draws: int) -> Iterator[QuestionSpec]:
+def _without_answer(robot: str, cache: Path) -> Iterator[Draft]:
     for source, name in (("E+", "the expert"), ("E-", "the second one, of varied outcomes")):
         asked = Asked(3, (source,), answerable=False)
         mixture = RobotMixture(robot, ((source, 50),), asked, cache)
-        yield from _repeat("one policy only", name, mixture, draws)
+        yield Draft("one policy only", f"{robot} {name}", mixture)
     counts = (("E+", 3), ("E-", 30), ("W", 30))
     mixture = RobotMixture(robot, counts, Asked(3, _EXPERT, answerable=False), cache)
-    yield from _repeat("expert absent", "3 seeds, two others", mixture, draws)
-
-
-def _repeat(family: str, name: str, mixture: RobotMixture, draws: int) -> Iterator[QuestionSpec]:
-    for number in range(1, draws + 1):
-        yield QuestionSpec(family, f"{mixture.robot} {name}, draw {number}", mixture)
+    yield Draft("expert absent", f"{robot} 3 seeds, two others", mixture)

@@ -55,9 +55,7 @@ def can_simulate() -> bool:
 
 def record_robot(cache: Path, robot: str, *, processes: int = 1) -> TrajectorySet:
     """All recordings of a robot; played where the cache does not hold them yet."""
-    request = Request(
-        Recipe(f"trust:{robot}", robot, ROBOTS[robot]), None, _RECORDED, seed_steps=0
-    )
+    request = Request(Recipe(f"trust:{robot}", robot, ROBOTS[robot]), None, _RECORDED, seed_steps=0)
     made = Cache(cache, versions())
 
     def build(folder: Path) -> None:
