@@ -1,4 +1,4 @@
-"""The questions of the suite keep their promises: the answer is known, and nothing gives it away."""
+"""The questions of the suite keep their promises: the answer is known, nothing gives it away."""
 
 import pickle
 from collections import Counter

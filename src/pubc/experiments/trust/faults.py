@@ -130,7 +130,7 @@ def _weak(fault: Fault, now: Moment) -> Floats:
 
 
 def _drift(fault: Fault, now: Moment) -> Floats:
-    push = fault.task.usual * fault.strength[:, None] * now.step / fault.task.steps
+    push = 1.5 * fault.task.usual * fault.strength[:, None] * now.step / fault.task.steps
     return now.plain + push * fault.place[:, : now.plain.shape[1]]
 
 
@@ -141,14 +141,16 @@ def _repeat(fault: Fault, now: Moment) -> Floats:
 
 
 def _overshoot(fault: Fault, now: Moment) -> Floats:
-    gain = now.style.gain * (1.0 + 2.0 * fault.strength)
+    gain = now.style.gain * (1.0 + 3.0 * fault.strength)
     damping = now.style.damping * (1.0 - fault.strength)
-    return fault.task.intend(now.scene, replace(now.style, gain=gain, damping=damping))
+    pace = now.style.pace + fault.strength * (1.0 - now.style.pace)
+    eager = replace(now.style, gain=gain, damping=damping, pace=pace)
+    return fault.task.intend(now.scene, eager)
 
 
 def _offset(fault: Fault, now: Moment) -> Floats:
     pushed = now.plain.copy()
-    pushed[:, :3] += 0.4 * fault.task.usual * fault.strength[:, None]
+    pushed[:, :3] += 0.5 * fault.task.usual * fault.strength[:, None]
     return pushed
 
 

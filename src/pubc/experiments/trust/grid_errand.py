@@ -19,15 +19,15 @@ from pubc.trajectory.arrays import Integers
 
 __all__ = ["ERRANDS", "GridMixture", "record_errands"]
 
-_SIZE = 12
-_STEPS = 40
+_SIZE = 10
+_STEPS = 30
 _MOVES = np.array([[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1]])
 _SLIP = 0.05
 """Share of steps in which anybody does something at random."""
 
 ERRANDS = ("expert", "other way", "zigzag", "hesitates", "wanders", "forgets", "detour")
 """Who can be asked: along the first axis first; along the second; along the longer one; stays in a
-third of the steps; goes anywhere in a third of them; leaves the key; sees a corner first."""
+third of the steps; goes anywhere in a third of them; leaves the key; sees a far corner first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,27 +51,29 @@ class GridMixture:
 
 def record_errands(who: str, count: int, rng: np.random.Generator) -> TrajectorySet:
     """So many errands of one policy, all at once."""
-    here, key, door = rng.integers(0, _SIZE, (3, count, 2))
-    # Everybody has some way to go.
-    key = np.where(np.abs(key - here).sum(1, keepdims=True) < 8, (here + _SIZE // 2) % _SIZE, key)
+    here = rng.integers(0, _SIZE, (count, 2))
+    # Both ways are three steps at least along either axis, so that nobody goes alike by chance.
+    key = (here + rng.integers(3, _SIZE - 2, (count, 2))) % _SIZE
+    door = (key + rng.integers(3, _SIZE - 2, (count, 2))) % _SIZE
     has_key = np.zeros(count, dtype=np.bool_)
-    corner = (_SIZE - 1) * rng.integers(0, 2, (count, 2))
-    start = rng.integers(2, 8, count)
+    corner = np.where(key < _SIZE // 2, _SIZE - 1, 0)
+    start = rng.integers(0, 4, count)
     own = np.ones((count, _STEPS), dtype=np.bool_)
     seen, done = [], []
     for step in range(_STEPS):
-        seen.append(np.concatenate([here, key, door, has_key[:, None]], axis=1) / _SIZE)
         target = np.where(has_key[:, None], door, key)
-        plain = _choose("expert", here, target, step, rng)
+        parts = (here, target - here, door - here, _SIZE * has_key[:, None])
+        seen.append(np.concatenate(parts, axis=1) / _SIZE)
+        plain = _choose("expert", here, target, rng)
         if who == "forgets":
-            action = _choose("expert", here, door, step, rng)
+            action = _choose("expert", here, door, rng)
             own[:, step] = False
         elif who == "detour":
             away = (step >= start) & (step < start + 10)
             own[:, step] = ~away
-            action = np.where(away, _choose("expert", here, corner, step, rng), plain)
+            action = np.where(away, _choose("expert", here, corner, rng), plain)
         else:
-            action = _choose(who, here, target, step, rng)
+            action = _choose(who, here, target, rng)
             own[:, step] = who == "expert"
         slip = rng.random(count) < _SLIP
         action = np.where(slip, rng.integers(0, len(_MOVES), count), action)
@@ -81,9 +83,7 @@ def record_errands(who: str, count: int, rng: np.random.Generator) -> Trajectory
     return to_set(np.stack(seen, 1), np.stack(done, 1), own, who)
 
 
-def _choose(
-    who: str, here: Integers, target: Integers, step: int, rng: np.random.Generator
-) -> Integers:
+def _choose(who: str, here: Integers, target: Integers, rng: np.random.Generator) -> Integers:
     """The action of each, shape (trajectories,)."""
     way = target - here
     second: Flags = way[:, 0] == 0

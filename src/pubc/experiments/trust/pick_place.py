@@ -1,7 +1,7 @@
 """A built-in task: a hand with a gripper finds a thing, grasps it and carries it to a goal.
 
 All trajectories of a recording are simulated side by side, one row each. The controller has
-no memory: what it does follows from what it sees, phase by phase.
+no memory: what it does follows from what it sees.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ __all__ = ["PickPlace", "Scene"]
 
 _SPEED = 0.025
 """Distance of one step at full command."""
-_NEAR = 0.02
+_NEAR = 0.03
 """Closer than this counts as there."""
+_FUNNEL = 0.06
+"""Distance on which the hand goes down."""
 _HOLD = 0.35
 """Opening of the gripper below which it holds a thing."""
 
@@ -56,14 +58,13 @@ class PickPlace:
 
     def reset(self, count: int, rng: np.random.Generator, places: Integers, kinds: int) -> Scene:
         """Fresh scenes; with several kinds of task each has its own region for thing and goal."""
-        hand = rng.uniform([-0.05, -0.05, 0.16], [0.05, 0.05, 0.22], (count, 3))
-        thing, goal = rng.uniform(-0.25, 0.25, (2, count, 2))
-        if kinds > 1:
-            angle = 2 * np.pi * places / kinds
-            around = 0.2 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
-            thing, goal = 0.15 * thing + around, 0.15 * goal - around[:, ::-1]
-        near = np.linalg.norm(thing - goal, axis=1) < 0.12
-        goal[near] = -np.sign(thing[near]) * rng.uniform(0.1, 0.25, (int(near.sum()), 2))
+        hand = np.array([0.0, 0.0, 0.2]) + rng.uniform(-0.02, 0.02, (count, 3))
+        angle = 2 * np.pi * places / kinds
+        toward = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+        left = np.stack([-toward[:, 1], toward[:, 0]], axis=1)
+        spread = 0.1 if kinds == 1 else 0.04
+        thing = 0.15 * toward + 0.05 * left + rng.uniform(-spread, spread, (count, 2))
+        goal = -0.08 * toward - 0.15 * left + rng.uniform(-spread, spread, (count, 2))
         flat = np.zeros((count, 1))
         return Scene(
             hand=hand,
@@ -138,29 +139,33 @@ class PickPlace:
 
 
 def _plan(scene: Scene, clearance: Floats) -> tuple[Floats, Floats]:
-    """Where the hand should go now, and what the gripper should do."""
+    """Where the hand should go now, and what the gripper should do.
+
+    The way to the thing and to the goal is a funnel: high while far, low when above it. The
+    gripper closes round the thing as the hand gets there, and opens as it gets to the goal.
+    """
     up = np.zeros_like(scene.hand)
     up[:, 2] = clearance
-    to_thing = np.linalg.norm((scene.thing - scene.hand)[:, :2], axis=1)
-    to_goal = np.linalg.norm((scene.goal - scene.hand)[:, :2], axis=1)
-    at_goal = np.linalg.norm((scene.thing - scene.goal)[:, :2], axis=1) < 0.04
-    on_table = scene.thing[:, 2] < 0.02
-    low = scene.hand[:, 2] < scene.thing[:, 2] + 0.015
+    down_to_thing, thing_away = _funnel(scene.thing, scene.hand, up)
+    down_to_goal, goal_away = _funnel(scene.goal, scene.hand, up)
     held = scene.held > 0
-    low_carry = scene.hand[:, 2] < clearance - 0.03
-    cases = [
-        ~held & at_goal & on_table,  # done: back up
-        ~held & (to_thing > _NEAR),  # above the thing
-        ~held & ~low,  # down to it
-        ~held,  # close the gripper
-        (to_goal > 0.05) & low_carry,  # lift
-        to_goal > _NEAR,  # carry
-        scene.hand[:, 2] > 0.02,  # lower
-    ]
-    lift = scene.hand * np.array([1.0, 1.0, 0.0]) + up
-    targets = [scene.goal + 1.5 * up, scene.thing + up, scene.thing, scene.thing, lift]
-    targets += [scene.goal + up, scene.goal]
-    grips = [-1.0, -1.0, -1.0, 1.0, 1.0, 1.0, 1.0]
-    target = np.select([case[:, None] for case in cases], targets, scene.goal)
-    grip = np.select(cases, [np.full(len(held), value) for value in grips], -1.0)
+    done = ~held & (np.linalg.norm((scene.thing - scene.goal)[:, :2], axis=1) < 0.04)
+    cases = [done, held]
+    target = np.select(
+        [case[:, None] for case in cases], [scene.goal + 1.5 * up, down_to_goal], down_to_thing
+    )
+    nothing = np.full(len(held), -1.0)
+    grip = np.select(cases, [nothing, _switch(goal_away)], -_switch(thing_away))
     return target, grip
+
+
+def _funnel(place: Floats, hand: Floats, up: Floats) -> tuple[Floats, Floats]:
+    """Where to go on the way to a place, and how far away it is."""
+    flat = np.linalg.norm((place - hand)[:, :2], axis=1)
+    height = np.clip((flat - 0.015) / _FUNNEL, 0.0, 1.0)
+    return place + height[:, None] * up, np.linalg.norm(place - hand, axis=1)
+
+
+def _switch(away: Floats) -> Floats:
+    """From -1 near a place to 1 elsewhere."""
+    return np.clip((away - _NEAR) / (0.5 * _NEAR), -1.0, 1.0)
