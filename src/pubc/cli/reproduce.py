@@ -11,11 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from pubc.cli.console import facts, headline, progress, say
+from pubc.cli.reproduce_show import show_places, state_of, time_left
 from pubc.errors import InterruptedRun, UnknownNameError, UsageError
 
 if TYPE_CHECKING:
-    from pubc.experiments.book import Book
-    from pubc.experiments.run import Plan
+    from collections.abc import Iterator, Mapping
+
+    from pubc.engine import Engine
+    from pubc.experiments.book import Book, Planned
+    from pubc.experiments.cache import Cache
+    from pubc.experiments.cell import DatasetSpec
+    from pubc.experiments.run import Plan, Progress
+    from pubc.experiments.trust.answers import SuitePlan
 
 __all__ = ["COMMAND", "Reproduce"]
 
@@ -32,12 +39,15 @@ class Reproduce:
         pubc reproduce pu-accuracy --out tables --engine processes
         pubc reproduce pu-accuracy --out tables --list
         pubc reproduce ablation --out tables --data trifinger-push=push.npz
+        pubc reproduce trust --quick --out tables
     """
 
     table: Annotated[str | None, tyro.conf.Positional] = None
     """Which table; omit it with --list to see all of them."""
     scale: Literal["small", "paper"] = "small"
     """`small` takes hours on two cores; `paper` has the paper's sizes."""
+    quick: bool = False
+    """Of the suite `trust`: only thirty small questions, in two minutes."""
     random_seeds: int = 3
     """Compute every cell so often, with other seeds, for a mean and a spread."""
     engine: Literal["serial", "processes", "ray"] = "serial"
@@ -88,7 +98,7 @@ class Reproduce:
             self._show(plan, book)
         return {
             "table": self.table,
-            "scale": self.scale,
+            "scale": plan.scale.name,
             "cells": len(plan.cells()),
             "failed": sum("failed" in document for document in documents),
             "records": str(book.lines),
@@ -96,36 +106,70 @@ class Reproduce:
             "results": documents,
         }
 
-    def _compute(self, plan: Plan, book: Book, began: float) -> None:
+    def _compute(self, plan: Planned, book: Book, began: float) -> None:
         from pubc.engine import open_engine
-        from pubc.experiments.run import reproduce
 
         with (
             open_engine(self.engine, workers=self.workers, address=self.address) as engine,
             progress(str(self.table), 100, quiet=self.json) as show,
         ):
             written = 0.0
-            for now in reproduce(plan, engine, retry_failed=self.retry_failed):
+            for now in self._work(plan, engine):
                 share = now.done / now.total if now.total else 1.0
-                words = f"%, {now.records:,} of {now.cells:,} cells{_left(now.seconds_left)}"
+                words = f"%, {now.records:,} of {now.cells:,} cells{time_left(now.seconds_left)}"
                 show(int(100 * share), f"{words} {now.word}".rstrip())
                 if time.monotonic() - written > 5:
                     written = time.monotonic()
                     book.write(written - began)
 
-    def _plan(self) -> Plan:
+    def _work(self, plan: Planned, engine: Engine) -> Iterator[Progress]:
+        from pubc.experiments.run import Plan, reproduce
+
+        if isinstance(plan, Plan):
+            return reproduce(plan, engine, retry_failed=self.retry_failed)
+        from pubc.experiments.trust.answers import SuitePlan, answer_all
+
+        assert isinstance(plan, SuitePlan)
+        return answer_all(plan, engine, retry_failed=self.retry_failed)
+
+    def _plan(self) -> Planned:
+        from pubc.experiments import SUITES
+
+        if self.random_seeds < 1:
+            raise UsageError(f"At least one random seed is needed. Got {self.random_seeds}.")
+        if self.quick and self.table not in SUITES:
+            raise UsageError(f"--quick is for {', '.join(SUITES)}; tables have --scale.")
+        plan = self._suite_plan() if self.table in SUITES else self._table_plan()
+        if not plan.cells():
+            raise UsageError(f"No row or column of {self.table} contains {self.only!r}.")
+        return plan
+
+    def _table_plan(self) -> Plan:
         from pubc.experiments import get_table
-        from pubc.experiments.cache import Cache
-        from pubc.experiments.cell import SCALES, DatasetSpec
+        from pubc.experiments.cell import SCALES
         from pubc.experiments.run import Plan
-        from pubc.experiments.version import versions
-        from pubc.nets import pick_device
 
         assert self.table is not None
         table = get_table(self.table)
-        if self.random_seeds < 1:
-            raise UsageError(f"At least one random seed is needed. Got {self.random_seeds}.")
-        given = self._given(table.data)
+        cache, data = self._opened(self._given(table.data))
+        scale = SCALES[self.scale]
+        return Plan(table, scale, self.random_seeds, cache, data, self.only, self.skip)
+
+    def _suite_plan(self) -> SuitePlan:
+        from pubc.experiments.trust.answers import TABLE, SuitePlan
+
+        files = {name: path.absolute() for name, path in self._given(TABLE.data).items()}
+        cache, data = self._opened(files)
+        draws = 1 if self.quick else self.random_seeds
+        return SuitePlan(cache, draws, self.quick, files, data, self.only, self.skip)
+
+    def _opened(self, given: Mapping[str, Path]) -> tuple[Cache, dict[str, DatasetSpec]]:
+        """The cache of --out, and the user's files by their content."""
+        from pubc.experiments.cache import Cache
+        from pubc.experiments.cell import DatasetSpec
+        from pubc.experiments.version import versions
+        from pubc.nets import pick_device
+
         hashes = {name: _hash(path) for name, path in given.items()}
         cache = Cache(
             self.out.absolute() / "cache",
@@ -134,11 +178,7 @@ class Reproduce:
             {hashes[name]: str(path.absolute()) for name, path in given.items()},
             workers=0 if self.engine == "serial" else 1,
         )
-        data = {name: DatasetSpec(name=name, sha256=sha256) for name, sha256 in hashes.items()}
-        plan = Plan(table, SCALES[self.scale], self.random_seeds, cache, data, self.only, self.skip)
-        if not plan.cells():
-            raise UsageError(f"No row or column of {self.table} contains {self.only!r}.")
-        return plan
+        return cache, {n: DatasetSpec(name=n, sha256=sha256) for n, sha256 in hashes.items()}
 
     def _given(self, known: Any) -> dict[str, Path]:
         found: dict[str, Path] = {}
@@ -157,8 +197,12 @@ class Reproduce:
 
     def _command(self) -> str:
         """The command that made the records, without the folders of this machine."""
-        words = [f"pubc reproduce {self.table} --scale {self.scale}"]
-        words.append(f"--random-seeds {self.random_seeds}")
+        from pubc.experiments import SUITES
+
+        size = "" if self.table in SUITES else f" --scale {self.scale}"
+        words = [f"pubc reproduce {self.table}{' --quick' if self.quick else size}"]
+        if not self.quick:
+            words.append(f"--random-seeds {self.random_seeds}")
         if self.engine != "serial":
             words.append(f"--engine {self.engine}")
         if self.device != "auto":
@@ -173,32 +217,34 @@ class Reproduce:
         return " ".join(words)
 
     def _tables(self) -> dict[str, Any]:
-        from pubc.experiments import TABLES, get_table
+        from pubc.experiments import SUITES, TABLES, get_table
+        from pubc.experiments.trust.file_families import GIVEN
 
+        known = {**TABLES, **SUITES}
         if not self.list:
-            raise UsageError(f"Say which table: {', '.join(TABLES)}.")
+            raise UsageError(f"Say which table: {', '.join(known)}.")
         if not self.json:
-            facts(list(TABLES.items()))
-            takes = {name: get_table(name).data for name in TABLES}
+            facts(list(known.items()))
+            takes = {**{name: get_table(name).data for name in TABLES}, "trust": GIVEN}
             files = {entry: what for data in takes.values() for entry, what in data.items()}
             for entry, what in files.items():
                 users = ", ".join(name for name, data in takes.items() if entry in data)
                 say(f"\n--data {entry}=PATH for {users}:\n  {what}.")
-        return {"tables": TABLES}
+        return {"tables": known}
 
-    def _show_cells(self, plan: Plan) -> dict[str, Any]:
+    def _show_cells(self, plan: Planned) -> dict[str, Any]:
         cells = []
         for cell in plan.cells():
             values = plan.values(cell)
             failed = (values or {}).get("failed")
             place = {"row": cell.row, "column": cell.column, "random_seed": cell.random_seed}
             told = failed and failed["message"]
-            cells.append({**place, "state": _state(values, failed), "reason": told})
+            cells.append({**place, "state": state_of(values, failed), "reason": told})
         if not self.json:
-            _show_places(cells)
-        return {"table": self.table, "scale": self.scale, "cells": cells}
+            show_places(cells)
+        return {"table": self.table, "scale": plan.scale.name, "cells": cells}
 
-    def _show(self, plan: Plan, book: Book) -> None:
+    def _show(self, plan: Planned, book: Book) -> None:
         from pubc.report.tables import lines, read_table
 
         headline(plan.table.title)
@@ -210,42 +256,6 @@ class Reproduce:
 
 
 COMMAND = Reproduce
-
-
-def _show_places(cells: list[dict[str, Any]]) -> None:
-    """A line for each place in the table, with all its random seeds; each reason once."""
-    places: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for one in cells:
-        places.setdefault((one["row"], one["column"]), []).append(one)
-    facts(
-        [
-            (f"{row}, {column}", _count_states([one["state"] for one in place]))
-            for (row, column), place in places.items()
-        ]
-    )
-    for reason in dict.fromkeys(one["reason"] for one in cells if one["reason"]):
-        say(reason)
-    finished = sum(one["state"] == "finished" for one in cells)
-    say(f"{finished:,} of {len(cells):,} cells are finished.")
-
-
-def _state(values: dict[str, Any] | None, failed: dict[str, str] | None) -> str:
-    if values is None:
-        return "missing"
-    if failed:
-        return "without data" if failed["kind"] == "data_not_given" else "failed"
-    return "finished"
-
-
-def _count_states(states: list[str]) -> str:
-    counted = {state: states.count(state) for state in dict.fromkeys(states)}
-    return ", ".join(f"{count} {state}" for state, count in counted.items())
-
-
-def _left(seconds: float | None) -> str:
-    if seconds is None:
-        return ""
-    return f", {seconds / 60:,.0f} min left," if seconds > 90 else f", {seconds:.0f} s left,"
 
 
 def _hash(path: Path) -> str:

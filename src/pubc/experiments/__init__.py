@@ -13,7 +13,7 @@ from typing import cast
 from pubc.errors import UnknownNameError
 from pubc.experiments.cell import Table
 
-__all__ = ["TABLES", "get_table"]
+__all__ = ["SUITES", "TABLES", "get_table"]
 
 TABLES: dict[str, str] = {
     "pu-accuracy": "Table 1: how often the filter is right, beside two PU baselines",
@@ -25,6 +25,11 @@ TABLES: dict[str, str] = {
     "seeds": "ours: accuracy against the number of seed trajectories",
 }
 """Every table with one line of help; the module of the same name (with _) lists its cells."""
+
+SUITES: dict[str, str] = {
+    "trust": "ours: piles whose answer is known, or known not to exist; how often is it wrong",
+}
+"""Every suite of questions with one line of help; the package of the same name asks them."""
 
 
 def get_table(name: str) -> Table:

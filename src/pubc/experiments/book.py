@@ -9,22 +9,65 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pubc import __version__
-from pubc.experiments.run import Plan
+from pubc.experiments.cache import Cache
+from pubc.experiments.cell import DatasetSpec, Scale, Table
+from pubc.results import Record
 from pubc.storage import atomic_file, read_json, write_json
 
-__all__ = ["Book"]
+__all__ = ["Book", "Planned"]
+
+
+class Planned(Protocol):
+    """What a book is about: the plan of a table, or of a suite."""
+
+    @property
+    def table(self) -> Table:
+        """What is computed."""
+        ...
+
+    @property
+    def scale(self) -> Scale:
+        """How large."""
+        ...
+
+    @property
+    def random_seeds(self) -> int:
+        """How often, with other seeds."""
+        ...
+
+    @property
+    def cache(self) -> Cache:
+        """Where everything lies."""
+        ...
+
+    @property
+    def data(self) -> Mapping[str, DatasetSpec]:
+        """The user's files by name."""
+        ...
+
+    def cells(self) -> Sequence[Any]:
+        """The cells in the order of the table."""
+        ...
+
+    def values(self, cell: Any) -> dict[str, Any] | None:
+        """The values of a finished cell; None where it is not finished."""
+        ...
+
+    def record(self, cell: Any) -> Record | None:
+        """The record of a finished cell."""
+        ...
 
 
 class Book:
     """The records of one table in a folder."""
 
-    def __init__(self, folder: Path, plan: Plan, command: str) -> None:
+    def __init__(self, folder: Path, plan: Planned, command: str) -> None:
         self.plan, self.command = plan, command
         self.lines, self.head = (
             folder / f"{plan.table.name}.jsonl",

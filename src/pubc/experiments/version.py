@@ -11,14 +11,13 @@ import ast
 import hashlib
 import io
 import tokenize
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import pubc
 
-__all__ = ["Versions", "versions"]
+__all__ = ["Versions", "digest", "versions"]
 
 _LOW = ("trajectory", "streams.py", "threads.py")
 # Of the formats only the one that collected data goes through: the others are read as they are.
@@ -51,11 +50,13 @@ class Versions:
 @cache
 def versions() -> Versions:
     """The digests of the code that is installed."""
+    return Versions(**{stage: digest(*parts) for stage, parts in _STAGES.items()})
+
+
+@cache
+def digest(*parts: str) -> str:
+    """A digest of some files and folders of pubc, as paths inside the package."""
     root = Path(pubc.__file__).parent
-    return Versions(**{stage: _digest(root, parts) for stage, parts in _STAGES.items()})
-
-
-def _digest(root: Path, parts: Sequence[str]) -> str:
     words = []
     for part in sorted(parts):
         place = root / part

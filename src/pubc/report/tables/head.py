@@ -9,12 +9,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pubc.errors import DataError
 
-__all__ = ["Group", "Head", "head_of"]
+__all__ = ["ALL", "Group", "Head", "head_of"]
+
+ALL = "all of them"
+"""The row over all records, where every record fills a row."""
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _UNITS = ("percent", "score", "count", "return")
@@ -85,6 +88,9 @@ class Head:
     """What to draw."""
     paper_rounds: Mapping[str, Sequence[Mapping[str, float]]] | None = None
     """The paper's right and wrong decisions of each round, by dataset."""
+    measures: Mapping[str, str] = field(default_factory=dict)
+    """Where every record fills a whole row: the value that each column shows. Then a row shows
+    the mean of its records, and the row `ALL` that of all of them."""
 
     @property
     def compared(self) -> bool:
@@ -114,7 +120,7 @@ def head_of(document: Mapping[str, Any], where: str) -> Head:
         command=read("command", _texts, "text or a list of texts"),
         wall_seconds=read("wall_seconds", _number, "a number"),
         pubc=read("pubc", _text, "text"),
-        code=read("code", _digests, "digests by stage"),
+        code=read("code", _strings, "digests by stage"),
         machines=read("machines", _objects, "a list of objects"),
         rows=read("rows", _names, "a list of different names"),
         columns=read("columns", _names, "a list of different names"),
@@ -128,6 +134,7 @@ def head_of(document: Mapping[str, Any], where: str) -> Head:
         cells=read("cells", _count, "a whole number", None),
         figure=read("figure", _figure, f"an object of kind {', '.join(_FIGURES)}", None),
         paper_rounds=read("paper_rounds", _rounds, "TP, FP, FN and TN of each round", None),
+        measures=read("measures", _strings, "names of values by column", {}),
     )
 
 
@@ -202,8 +209,8 @@ def _object(value: Any) -> dict[str, Any]:
     return value
 
 
-def _digests(value: Any) -> dict[str, str]:
-    return {stage: _text(digest) for stage, digest in _object(value).items()}
+def _strings(value: Any) -> dict[str, str]:
+    return {name: _text(entry) for name, entry in _object(value).items()}
 
 
 def _rounds(value: Any) -> dict[str, list[dict[str, float]]]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pubc.errors import DataError
-from pubc.report.tables.head import Head
+from pubc.report.tables.head import ALL, Head
 from pubc.results import Record
 
 __all__ = ["Paper", "Reading", "is_failure", "readings", "strange"]
@@ -43,12 +43,20 @@ class Reading:
 
 
 def readings(head: Head, records: Sequence[Record], where: str) -> list[Reading]:
-    """One reading of every record.
+    """One reading of every record, or two of each of its measures: in its row, and over all.
 
     Raises:
         DataError: A record does not say where it belongs, or its figure is not a number.
     """
-    return [_read(head, record, where) for record in records]
+    if not head.measures:
+        return [_read(head, record, where) for record in records]
+    return [
+        reading
+        for number, record in enumerate(records)
+        for one in _measured(head, record, number, where)
+        for reading in (one, replace(one, row=ALL, failure=None, status=None))
+        if reading.value is not None or reading.failure is not None
+    ]
 
 
 def is_failure(record: Record) -> bool:
@@ -74,6 +82,21 @@ def _read(head: Head, record: Record, where: str) -> Reading:
     except (KeyError, TypeError, ValueError) as error:
         what = "its random seed, row, column and figure"
         raise strange(where, record, what, error) from None
+
+
+def _measured(head: Head, record: Record, number: int, where: str) -> list[Reading]:
+    """What a record says about every column of its row; its number stands for a random seed."""
+    values, failed = record.values, record.values.get("failed")
+    numbered = replace(record, cell={**record.cell, "random_seed": number})
+    found = []
+    for column, measure in head.measures.items():
+        value = values.get(measure)
+        if failed is None and value is None:
+            continue
+        shown = float(value) if isinstance(value, bool) else value
+        place = {**values, "column": column, "measure": measure, measure: shown}
+        found.append(_read(head, replace(numbered, values=place), where))
+    return found
 
 
 def _why(kind: Any, message: Any) -> str:

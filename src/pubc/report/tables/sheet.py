@@ -60,6 +60,9 @@ def sheet(document: Mapping[str, Any], records: Sequence[Record], where: str) ->
         by_place.setdefault((reading.row, reading.column), {})[reading.random_seed] = reading
     columns = _ordered(head.columns, (column for _, column in by_place))
     most = max((len(seeds) for seeds in by_place.values()), default=0)
+    if head.measures:
+        # The records of a row are different questions, not repetitions of one.
+        most = 1
     rows = []
     for name in _ordered(head.rows, (row for row, _ in by_place)):
         places = {column: _place(by_place.get((name, column), {}), most) for column in columns}

@@ -1,0 +1,47 @@
+"""What `pubc reproduce` says about cells: how far they are, and how long the rest takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pubc.cli.console import facts, say
+
+__all__ = ["show_places", "state_of", "time_left"]
+
+
+def show_places(cells: list[dict[str, Any]]) -> None:
+    """A line for each place in the table, with all its random seeds; each reason once."""
+    places: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for one in cells:
+        places.setdefault((one["row"], one["column"]), []).append(one)
+    facts(
+        [
+            (f"{row}, {column}", _count_states([one["state"] for one in place]))
+            for (row, column), place in places.items()
+        ]
+    )
+    for reason in dict.fromkeys(one["reason"] for one in cells if one["reason"]):
+        say(reason)
+    finished = sum(one["state"] == "finished" for one in cells)
+    say(f"{finished:,} of {len(cells):,} cells are finished.")
+
+
+def state_of(values: dict[str, Any] | None, failed: dict[str, str] | None) -> str:
+    """A word for how far a cell is."""
+    if values is None:
+        return "missing"
+    if failed:
+        return "without data" if failed["kind"] == "data_not_given" else "failed"
+    return "finished"
+
+
+def _count_states(states: list[str]) -> str:
+    counted = {state: states.count(state) for state in dict.fromkeys(states)}
+    return ", ".join(f"{count} {state}" for state, count in counted.items())
+
+
+def time_left(seconds: float | None) -> str:
+    """How long a table still takes; nothing where nobody knows."""
+    if seconds is None:
+        return ""
+    return f", {seconds / 60:,.0f} min left," if seconds > 90 else f", {seconds:.0f} s left,"
