@@ -143,7 +143,7 @@ def _repeat(fault: Fault, now: Moment) -> Floats:
 def _overshoot(fault: Fault, now: Moment) -> Floats:
     gain = now.style.gain * (1.0 + 3.0 * fault.strength)
     damping = now.style.damping * (1.0 - fault.strength)
-    pace = now.style.pace + fault.strength * (1.0 - now.style.pace)
+    pace = now.style.pace + fault.strength * (1.5 - now.style.pace)
     eager = replace(now.style, gain=gain, damping=damping, pace=pace)
     return fault.task.intend(now.scene, eager)
 
