@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 from results_small import ROOT, call, put_between
 
-from pubc import environments
+from pubc.acting import environments
+from pubc.acting.rollout import play
 from pubc.policies import LEARNERS
 from pubc.results import Record, append, key_of, read
-from pubc.rollout import play
 
 BEGIN, END = "<!-- learners: begin -->", "<!-- learners: end -->"
 

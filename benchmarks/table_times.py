@@ -22,14 +22,14 @@ from pathlib import Path
 from results_small import call
 
 import pubc
-from pubc.evaluate import evaluate
+from pubc.acting.evaluate import evaluate
 from pubc.experiments import get_table
 from pubc.experiments.cell import SCALES
-from pubc.experiments.learn import DATA
+from pubc.experiments.stages.learn import DATA
 from pubc.policies import trainer
-from pubc.policies.options import TrainOptions
-from pubc.policies.session import Session
-from pubc.policies.store import load
+from pubc.policies.policy_folder import load
+from pubc.policies.train_options import TrainOptions
+from pubc.policies.training_run import Session
 from pubc.threads import one_thread
 
 

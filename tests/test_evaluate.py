@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pubc.acting.evaluate import REFERENCES, Outcome, evaluate, interval, score, summary
 from pubc.errors import DataError, UnknownNameError, UsageError
-from pubc.evaluate import REFERENCES, Outcome, evaluate, interval, score, summary
-from pubc.policies.store import load, save
+from pubc.policies.policy_folder import load, save
 from tests.policies.sets import random_policy
 
 pytest.importorskip("gymnasium")
@@ -31,8 +31,8 @@ def test_processes_change_nothing(policy):
 
 
 def test_a_seed_fixes_the_starts_of_every_policy(policy):
-    from pubc import environments
-    from pubc.rollout import play
+    from pubc.acting import environments
+    from pubc.acting.rollout import play
 
     world = environments.make("Pendulum-v1")
     starts = [

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from pubc.losses import LOSSES, bce, non_negative_pu, unbiased_pu
+from pubc.pu.paper.losses import LOSSES, bce, non_negative_pu, unbiased_pu
 
 LOGITS = torch.tensor([2.0, -1.0, 0.5, -3.0])
 POSITIVE = torch.tensor([True, True, False, False])

@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from pubc.errors import DataError, InterruptedRun, UnknownNameError
-from pubc.losses import bce
 from pubc.nets import (
     Adam,
     Classifier,
@@ -18,6 +17,7 @@ from pubc.nets import (
     pick_device,
     save_tensors,
 )
+from pubc.pu.paper.losses import bce
 
 
 def small(rng_seed: int = 0) -> Classifier:
@@ -153,7 +153,7 @@ def test_training_does_not_load_the_compiler():
 
     code = (
         "import sys, numpy as np, torch, pubc.nets as nets\n"
-        "from pubc.losses import bce\n"
+        "from pubc.pu.paper.losses import bce\n"
         "net = nets.Classifier(2, 1, encoder=(4,), head=(4,))\n"
         "nets.initialise(net, np.random.default_rng(0))\n"
         "x = torch.zeros(8, 2); y = torch.zeros(8, 1); m = torch.zeros(8, dtype=torch.bool)\n"

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from pubc.report.tables import read_tables
-from pubc.report.tables.write import write_results
+from pubc.report.tables.pages.write_tables import write_results
 from pubc.results import read
 
 ROOT = Path(__file__).parent.parent

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from pubc.acting.rollout import play
 from pubc.errors import DataError
-from pubc.rollout import play
 from pubc.streams import stream
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pubc.errors import PubcError
     from pubc.formats import load, save
-    from pubc.pu.find import Result, find_expert
+    from pubc.runs.find_expert import Result, find_expert
     from pubc.trajectory import Trajectory, TrajectorySet
 
 __all__ = [
@@ -29,8 +29,8 @@ _HOME = {
     "PubcError": "pubc.errors",
     "Trajectory": "pubc.trajectory",
     "TrajectorySet": "pubc.trajectory",
-    "Result": "pubc.pu.find",
-    "find_expert": "pubc.pu.find",
+    "Result": "pubc.runs.find_expert",
+    "find_expert": "pubc.runs.find_expert",
     "load": "pubc.formats",
     "save": "pubc.formats",
 }

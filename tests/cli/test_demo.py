@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 import pubc
-from pubc.cli.demo import mixture
+from pubc.cli.filtering.demo_command import mixture
 from pubc.cli.main import main
 
 

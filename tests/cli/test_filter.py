@@ -184,7 +184,7 @@ def test_ids_that_look_like_formulas_are_guarded(tmp_path: Path):
     named = type(mixed).from_flat(
         mixed.columns, mixed.lengths, ids=["=1+1", "@x", "a,b", "-2"], sources=mixed.sources
     )
-    from pubc.pu.runfolder import plain_table, write_table
+    from pubc.runs.run_folder import plain_table, write_table
 
     path = tmp_path / "scores.csv"
     zeros = np.zeros(4)

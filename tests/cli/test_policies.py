@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import pubc
-from pubc.policies.store import save
+from pubc.policies.policy_folder import save
 from tests.cli.calling import run_line
 from tests.policies.sets import random_policy, tiny
 
@@ -142,7 +142,7 @@ def test_a_film_of_a_policy(in_folder: Path, capsys, monkeypatch: pytest.MonkeyP
     pytest.importorskip("imageio")
     import numpy as np
 
-    from pubc.cli import film
+    from pubc.cli.policies import film
 
     def drawn(environment: str, actions: np.ndarray, start: int) -> list[np.ndarray]:
         assert len(actions) == 200

@@ -114,7 +114,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_leaves_its_records(words, caps
         raise KeyboardInterrupt
         yield
 
-    monkeypatch.setattr("pubc.experiments.run.reproduce", interrupted)
+    monkeypatch.setattr("pubc.experiments.run_table.reproduce", interrupted)
     folder = Path(words[words.index("--out") + 1]).parent / "interrupted"
     words = [folder if word.endswith("/out") else word for word in words]
     assert main([str(word) for word in words]) == 5

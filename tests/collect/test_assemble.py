@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from pubc.collect import Request, custom
-from pubc.collect.assemble import assemble
-from pubc.collect.ledger import Ledger, Quota
-from pubc.collect.parts import part_path, write_part
+from pubc.collect.finished_parts import part_path, write_part
+from pubc.collect.put_together import assemble
+from pubc.collect.source_quota import Ledger, Quota
 from pubc.trajectory import Columns, Trajectory
 
 SIZE, LENGTH, PARTS, PER_PART = 300, 200, 12, 5

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pubc.collect.crew import Crew, Limit, Task
+from pubc.collect.worker_pool import Crew, Limit, Task
 
 pytest.importorskip("mujoco")
 SETUP = {

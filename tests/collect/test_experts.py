@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from pubc import zoo
-from pubc.collect.experts import _model, _stable_baselines, training
 from pubc.collect.policy_files import open_policy
+from pubc.collect.train_experts import _model, _stable_baselines, training
 from pubc.errors import DataError, MissingExtraError, UsageError
 
 pytest.importorskip("stable_baselines3")
@@ -49,7 +49,7 @@ def test_the_same_seed_trains_the_same_policy(tmp_path: Path):
 
 @pytest.mark.parametrize("algorithm", ["td3", "sac"])
 def test_the_written_arrays_act_as_the_trained_network(algorithm, tmp_path: Path):
-    from pubc.collect import experts
+    from pubc.collect import train_experts as experts
 
     model = _model("Pendulum-v1", algorithm, 100, 0)
     arrays = experts._arrays(model, algorithm)

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pubc.collect.crew import Answer, Limit
-from pubc.collect.ledger import Ledger, Quota
-from pubc.collect.parts import part_path, read_index, read_trajectory, write_part
+from pubc.collect.finished_parts import part_path, read_index, read_trajectory, write_part
+from pubc.collect.source_quota import Ledger, Quota
+from pubc.collect.worker_pool import Answer, Limit
 from pubc.errors import EnvironmentFailure
 from pubc.trajectory import Columns, Trajectory
 

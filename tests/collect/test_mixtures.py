@@ -210,7 +210,7 @@ def test_a_disk_too_small_is_refused_before_anything_is_played(tmp_path: Path, m
 def test_a_disk_that_fills_up_keeps_the_parts_and_goes_on(tmp_path: Path, monkeypatch):
     import errno
 
-    import pubc.collect.assemble as assembling
+    import pubc.collect.put_together as assembling
 
     whole, small = tmp_path / "whole", tmp_path / "small"
     whole.mkdir()

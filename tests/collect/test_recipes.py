@@ -58,7 +58,7 @@ def test_a_trifinger_recipe_takes_the_files_of_a_folder(tmp_path: Path):
 
 
 def test_every_recipe_has_a_known_environment():
-    from pubc.environments import ENVIRONMENTS
+    from pubc.acting.environments import ENVIRONMENTS
 
     assert {environment for environment, _ in RECIPES.values()} <= set(ENVIRONMENTS)
 

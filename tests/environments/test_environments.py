@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pubc import environments
-from pubc.environments.gym import make_wrapped
+from pubc.acting import environments
+from pubc.acting.environments.gym import make_wrapped
 from pubc.errors import MissingExtraError, UnknownNameError, UsageError
 
 gymnasium = pytest.importorskip("gymnasium")
@@ -92,7 +92,7 @@ def test_a_process_that_only_plays_sees_the_same_numbers_without_reading_the_clo
     code = (
         "import sys, numpy as np\n"
         "from pubc import environments\n"
-        "from pubc.environments.direct import nothing_but_playing\n"
+        "from pubc.acting.environments.direct import nothing_but_playing\n"
         f"made = environments.make({name!r})\n"
         "if sys.argv[1] == 'tuned': nothing_but_playing()\n"
         "before = made._data.timer[0].duration\n"

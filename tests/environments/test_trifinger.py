@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pubc import environments
+from pubc.acting import environments
+from pubc.acting.rollout import play
 from pubc.collect.policy_files import open_policy
-from pubc.rollout import play
 
 pytest.importorskip("trifinger_rl_datasets")
 POLICIES = Path(__file__).parents[3] / "shared" / "policies" / "trifinger"

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from pubc.evaluate import REFERENCES
+from pubc.acting.evaluate import REFERENCES
 from pubc.experiments import cell as cells
 from pubc.experiments import get_table
-from pubc.experiments.learners import learner
+from pubc.experiments.tables.learners import learner
 from pubc.results import read
 from tests.cli.calling import run
 
@@ -79,9 +79,9 @@ def test_d4rl_has_a_score_and_a_curve_with_and_without_the_filter(capsys):
 
 def test_the_same_trajectories_make_the_same_policy_once(tmp_path, monkeypatch):
     """Two mixtures of which a filter found the same trajectories share what was learned."""
-    from pubc.experiments import learn
-    from pubc.experiments.cache import Cache
-    from pubc.experiments.version import versions
+    from pubc.experiments.stage_cache import Cache
+    from pubc.experiments.stage_versions import versions
+    from pubc.experiments.stages import learn
     from pubc.formats import save
     from tests.policies.sets import tiny as trajectories
 
@@ -102,9 +102,9 @@ def test_the_same_trajectories_make_the_same_policy_once(tmp_path, monkeypatch):
 def test_what_learned_on_a_gpu_elsewhere_is_played_here(tmp_path, monkeypatch):
     from pubc import policies
     from pubc.errors import UsageError
-    from pubc.experiments import learn
-    from pubc.experiments.cache import Cache
-    from pubc.experiments.version import versions
+    from pubc.experiments.stage_cache import Cache
+    from pubc.experiments.stage_versions import versions
+    from pubc.experiments.stages import learn
     from pubc.formats import save
     from tests.policies.sets import tiny as trajectories
 
@@ -123,9 +123,9 @@ def test_what_learned_on_a_gpu_elsewhere_is_played_here(tmp_path, monkeypatch):
 
 
 def test_the_column_data_counts_only_the_trajectories_of_its_mixture(tmp_path):
-    from pubc.experiments.cache import Cache
-    from pubc.experiments.learn import DATA, learn
-    from pubc.experiments.version import versions
+    from pubc.experiments.stage_cache import Cache
+    from pubc.experiments.stage_versions import versions
+    from pubc.experiments.stages.learn import DATA, learn
     from pubc.formats import save
     from tests.policies.sets import tiny as trajectories
 
@@ -141,9 +141,9 @@ def test_the_column_data_counts_only_the_trajectories_of_its_mixture(tmp_path):
 
 def test_nothing_kept_is_a_reason_not_a_crash(tmp_path):
     from pubc.errors import DataError
-    from pubc.experiments.cache import Cache
-    from pubc.experiments.learn import learn
-    from pubc.experiments.version import versions
+    from pubc.experiments.stage_cache import Cache
+    from pubc.experiments.stage_versions import versions
+    from pubc.experiments.stages.learn import learn
     from pubc.formats import save
     from tests.policies.sets import tiny as trajectories
 
@@ -179,8 +179,8 @@ def test_every_cell_stands_in_the_table_beside_the_papers_figure(name: str):
 
 def test_totals_of_the_paper_are_the_sums_of_what_was_copied():
     """The paper prints totals over rows that we have, too: a slip of the pen would show."""
-    from pubc.experiments.d4rl import PAPER as D4RL
-    from pubc.experiments.policy_scores import PAPER as SCORES
+    from pubc.experiments.tables.d4rl_scores import PAPER as D4RL
+    from pubc.experiments.tables.policy_scores import PAPER as SCORES
 
     printed = {
         "Ant": (2.22, 2.84, 2.56, 2.03, 2.76, 3.00, 2.12, 2.95, 3.16),

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pubc.experiments.book import Book
 from pubc.experiments.cell import DatasetSpec
-from pubc.experiments.run import Plan
+from pubc.experiments.record_files import Book
+from pubc.experiments.run_table import Plan
 from pubc.results import read
 from tests.experiments.tiny import labelled, plan, records, run
 

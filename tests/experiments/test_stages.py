@@ -8,11 +8,17 @@ import pytest
 
 import pubc
 from pubc.errors import DataError
-from pubc.experiments.cache import Cache
 from pubc.experiments.cell import DatasetSpec, FilterSpec, SeedSpec
-from pubc.experiments.datasets import expert_of, make_dataset, open_dataset, read_summary
-from pubc.experiments.filters import FilterJob, draw_seeds, make_filter, read_filter, read_mask
-from pubc.experiments.version import Versions, _digest
+from pubc.experiments.stage_cache import Cache
+from pubc.experiments.stage_versions import Versions, _digest
+from pubc.experiments.stages.datasets import expert_of, make_dataset, open_dataset, read_summary
+from pubc.experiments.stages.filters import (
+    FilterJob,
+    draw_seeds,
+    make_filter,
+    read_filter,
+    read_mask,
+)
 from pubc.storage import hash_file
 from tests.experiments.tiny import PAPER, labelled, spec
 

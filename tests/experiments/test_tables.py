@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from pubc.errors import UnknownNameError, UsageError
-from pubc.experiments import TABLES, ablation, collection, get_table, pu_accuracy
+from pubc.experiments import TABLES, get_table
 from pubc.experiments.cell import SCALES, DatasetSpec, FilterSpec, SeedSpec
+from pubc.experiments.tables import ablation, collection, pu_accuracy
 from pubc.pu.recipes import recipe_from_json
 
 

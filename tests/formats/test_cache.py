@@ -8,8 +8,8 @@ import pytest
 
 from pubc.errors import EnvironmentFailure, UnknownNameError, UsageError
 from pubc.formats import ReadOptions
-from pubc.formats import copies as kept
-from pubc.formats.cache import open_dataset
+from pubc.formats.opening import cached_copies as kept
+from pubc.formats.opening.open_dataset import open_dataset
 from tests.reliability import samples
 
 OPTIONS = ReadOptions()

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from pubc.errors import DataError
-from pubc.formats.assemble import Raw, assemble
-from pubc.formats.checks import Ranges
-from pubc.formats.findings import Findings, plural
-from pubc.formats.motion import check_motion, likely_length
-from pubc.formats.options import ReadOptions
+from pubc.formats.core.assemble import Raw, assemble
+from pubc.formats.core.checks import Ranges
+from pubc.formats.core.findings import Findings, plural
+from pubc.formats.core.motion import check_motion, likely_length
+from pubc.formats.core.options import ReadOptions
 from pubc.trajectory import Columns, TrajectorySet
 from tests.reliability.samples import LENGTHS, ROWS, flat
 

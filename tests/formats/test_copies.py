@@ -8,8 +8,9 @@ import pytest
 
 from pubc.cli.main import main
 from pubc.errors import EnvironmentFailure, UsageError
-from pubc.formats import ReadOptions, copies
-from pubc.formats.cache import open_dataset
+from pubc.formats import ReadOptions
+from pubc.formats.opening import cached_copies as copies
+from pubc.formats.opening.open_dataset import open_dataset
 from tests.reliability import samples
 
 

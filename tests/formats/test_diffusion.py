@@ -8,9 +8,9 @@ import zarr
 
 from pubc import formats
 from pubc.errors import DataError
-from pubc.formats import diffusion
-from pubc.formats.detect import detect
-from pubc.formats.findings import Findings
+from pubc.formats.core.findings import Findings
+from pubc.formats.opening.detect import detect
+from pubc.formats.zarr import diffusion
 from tests.formats.roundtrip import assert_aligned, keys_of
 from tests.formats.zarr_sets import diffusion_arrays, write_folder, zarr_keys
 

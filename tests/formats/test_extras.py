@@ -6,7 +6,7 @@ import pytest
 
 from pubc import formats
 from pubc.errors import MissingExtraError
-from pubc.formats.findings import Findings
+from pubc.formats.core.findings import Findings
 from tests.formats.rlds_sets import episode, write_rlds
 from tests.formats.zarr_sets import (
     diffusion_arrays,

@@ -13,9 +13,10 @@ import pytest
 
 from pubc import formats
 from pubc.errors import DataError
-from pubc.formats import ReadOptions, hdf5_walk
-from pubc.formats.findings import Findings
-from pubc.formats.hdf5 import open_checked, root_names
+from pubc.formats import ReadOptions
+from pubc.formats.core.findings import Findings
+from pubc.formats.hdf5 import hdf5_walk
+from pubc.formats.hdf5.hdf5_read import open_checked, root_names
 
 SECRET = b"\x07" * 800
 

@@ -13,7 +13,7 @@ import pytest
 from pubc import formats
 from pubc.errors import EnvironmentFailure
 from pubc.formats import ReadOptions, Selection
-from pubc.formats.robomimic import write_mask
+from pubc.formats.robomimic.robomimic_read import write_mask
 from pubc.trajectory import Columns, TrajectorySet
 from tests.formats.roundtrip import assert_same
 

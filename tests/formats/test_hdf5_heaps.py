@@ -12,9 +12,9 @@ import pytest
 from pubc import formats
 from pubc.errors import DataError
 from pubc.formats import ReadOptions
-from pubc.formats.findings import Findings
-from pubc.formats.hdf5 import Checked, open_checked
-from pubc.formats.hdf5_heaps import broken_heap
+from pubc.formats.core.findings import Findings
+from pubc.formats.hdf5.hdf5_heaps import broken_heap
+from pubc.formats.hdf5.hdf5_read import Checked, open_checked
 from tests.reliability import samples
 
 TEXT = h5py.string_dtype()

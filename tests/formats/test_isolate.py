@@ -13,8 +13,8 @@ import pytest
 from pubc import errors
 from pubc.errors import DataError, EnvironmentFailure, MissingExtraError, PubcError
 from pubc.formats import ReadOptions, read
-from pubc.formats.cache import open_dataset
-from pubc.formats.isolate import Limits, _facts, _raise, _understand
+from pubc.formats.opening.isolate import Limits, _facts, _raise, _understand
+from pubc.formats.opening.open_dataset import open_dataset
 from tests.reliability import samples
 
 CHILD = ReadOptions(isolate="on", cache=False)

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from pubc import formats, storage
 from pubc.cli.main import main
 from pubc.errors import MissingExtraError, UsageError
-from pubc.formats import lerobot, lerobot_write
-from pubc.formats.findings import Findings
-from pubc.formats.selection import Selection
+from pubc.formats.core.findings import Findings
+from pubc.formats.core.selection import Selection
+from pubc.formats.lerobot import lerobot_read as lerobot
+from pubc.formats.lerobot import lerobot_write
 from pubc.trajectory import Columns, TrajectorySet
 from tests.formats.lerobot_sets import write_v3, write_v21
 from tests.formats.roundtrip import CASES, assert_aligned, assert_same, trajectory_sets

@@ -8,7 +8,8 @@ import pytest
 
 from pubc import formats
 from pubc.cli.main import main
-from pubc.formats import ReadOptions, minari_ids
+from pubc.formats import ReadOptions
+from pubc.formats.minari import minari_ids
 from tests.reliability import samples
 
 ID = "mujoco/hopper/expert-v0"

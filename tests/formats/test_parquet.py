@@ -8,7 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pubc.errors import DataError, UsageError
-from pubc.formats import parquet, parquet_write
+from pubc.formats.parquet import parquet_read as parquet
+from pubc.formats.parquet import parquet_write
 
 
 def refusal(path) -> DataError:
@@ -130,7 +131,7 @@ def test_a_damaged_description_of_a_chunk_is_told_instead_of_aborting(tmp_path, 
     path.write_bytes(data)
     read = (
         "import sys; from pathlib import Path; from pubc.errors import DataError\n"
-        "from pubc.formats.parquet import read_table\n"
+        "from pubc.formats.parquet.parquet_read import read_table\n"
         "try: read_table(Path(sys.argv[1]))\n"
         "except DataError as error: print(error)"
     )

@@ -3,8 +3,8 @@ import pytest
 
 from pubc import formats
 from pubc.errors import DataError
-from pubc.formats.detect import detect
-from pubc.formats.tfrecords import parse_example, read_records
+from pubc.formats.opening.detect import detect
+from pubc.formats.rlds.tfrecords import parse_example, read_records
 from tests.formats.rlds_sets import ACTION, SCALAR, episode, example, features, framed, write_rlds
 from tests.formats.roundtrip import assert_aligned, keys_of
 

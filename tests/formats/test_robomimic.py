@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from pubc import formats
 from pubc.errors import DataError
 from pubc.formats import ReadOptions, Selection
-from pubc.formats.robomimic import write_mask
+from pubc.formats.robomimic.robomimic_read import write_mask
 from pubc.trajectory import TrajectorySet
 from tests.formats.roundtrip import CASES, assert_same, assert_same_bits, trajectory_sets
 

@@ -8,8 +8,8 @@ import pytest
 
 from pubc import formats
 from pubc.errors import DataError
-from pubc.formats.detect import detect
-from pubc.formats.lmdbs import LmdbFile
+from pubc.formats.opening.detect import detect
+from pubc.formats.zarr.lmdb_pages import LmdbFile
 from tests.formats.roundtrip import assert_aligned
 from tests.formats.zarr_sets import trifinger_arrays, write_folder, write_lmdb, zarr_keys
 

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from pubc.errors import DataError, UsageError
-from pubc.policies import bc
-from pubc.policies.bc import Clone, plan
-from pubc.policies.options import TrainOptions
+from pubc.policies.cloning import bc
+from pubc.policies.cloning.bc import Clone, plan
+from pubc.policies.train_options import TrainOptions
 from tests.policies.sets import tiny
 
 CPU = torch.device("cpu")
@@ -97,7 +97,7 @@ def test_a_set_larger_than_memory_trains_to_the_same_policy(monkeypatch: pytest.
 
 
 def _limited(memory: int):
-    from pubc.policies.feed import Feed
+    from pubc.policies.training_rows import Feed
 
     return lambda *given, **named: Feed(*given, **{**named, "memory": memory})
 

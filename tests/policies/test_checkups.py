@@ -6,9 +6,9 @@ import pytest
 
 from pubc.errors import UsageError
 from pubc.policies import trainer
-from pubc.policies.checkups import Checkups
-from pubc.policies.options import TrainOptions
-from pubc.policies.session import Session
+from pubc.policies.checkpoints_scored import Checkups
+from pubc.policies.train_options import TrainOptions
+from pubc.policies.training_run import Session
 from pubc.results import Record, read
 from pubc.storage import read_manifest
 from tests.policies.sets import tiny

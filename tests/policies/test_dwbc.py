@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from pubc.policies import trainer
-from pubc.policies.dwbc import ALPHA, ETA, discriminator_loss, policy_weights
-from pubc.policies.options import TrainOptions
+from pubc.policies.cloning.dwbc import ALPHA, ETA, discriminator_loss, policy_weights
+from pubc.policies.train_options import TrainOptions
 from pubc.trajectory import Columns, TrajectorySet, concatenate
 
 

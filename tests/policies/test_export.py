@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from pubc.errors import DataError, MissingExtraError, UnknownNameError, UsageError
-from pubc.policies import export as exports
+from pubc.policies import export_policy as exports
 from pubc.policies import trainer
-from pubc.policies.export import TOLERANCE, export
-from pubc.policies.options import TrainOptions
+from pubc.policies.export_policy import TOLERANCE, export
+from pubc.policies.train_options import TrainOptions
 from tests.policies.sets import random_policy, tiny
 
 FORMS = {"deterministic": {}, "gaussian": {"gaussian": True}, "latent": {"latent": True}}

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from pubc.errors import DataError
-from pubc.policies.feed import MARGIN, Feed, survey
+from pubc.policies.training_rows import MARGIN, Feed, survey
 from pubc.trajectory import Columns, TrajectorySet
 from tests.policies.sets import tiny
 

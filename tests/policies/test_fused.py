@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from pubc.policies.flat import initial_parameters, split
-from pubc.policies.fused import FusedStep
+from pubc.policies.cloning.flat_weights import initial_parameters, split
+from pubc.policies.cloning.fused_steps import FusedStep
+from pubc.policies.cloning.thread_count import Pace
 from pubc.policies.networks import layers_from_flat
-from pubc.policies.pace import Pace
 from pubc.threads import threads
 
 SEEN, ACTS = 7, 3

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from pubc.policies import OFFLINE, trainer
-from pubc.policies.graphs import Updates, recording
-from pubc.policies.options import TrainOptions
+from pubc.policies.cuda_graphs import Updates, recording
+from pubc.policies.train_options import TrainOptions
 from tests.policies.sets import acts, tiny
 
 cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")

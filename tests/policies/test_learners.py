@@ -7,8 +7,8 @@ import pytest
 
 from pubc.errors import DataError, UnknownNameError, UsageError
 from pubc.policies import LEARNERS, OFFLINE, trainer
-from pubc.policies.options import TrainOptions
-from pubc.policies.store import load, save
+from pubc.policies.policy_folder import load, save
+from pubc.policies.train_options import TrainOptions
 from tests.policies.sets import acts, tiny
 
 pytest.importorskip("d3rlpy")
@@ -91,7 +91,7 @@ def test_d3rlpy_leaves_no_trace_in_torch():
 
 
 def test_table_seven_is_what_d3rlpy_is_given():
-    from pubc.policies.reinforce import OfflineRun  # noqa: F401  (the module must import)
+    from pubc.policies.offline_rl.reinforce import OfflineRun  # noqa: F401  (the module must import)
 
     run = trainer("iql", tiny(), TrainOptions(recipe="paper"))
     assert run.about() == {

@@ -4,9 +4,16 @@ import numpy as np
 import pytest
 import torch
 
-from pubc.policies.feed import survey
-from pubc.policies.offline import HYPERPARAMETERS, create, library, torch_seed, update, way
-from pubc.policies.transitions import Sequences, Transitions
+from pubc.policies.offline_rl.d3rlpy_learners import (
+    HYPERPARAMETERS,
+    create,
+    library,
+    torch_seed,
+    update,
+    way,
+)
+from pubc.policies.offline_rl.transitions import Sequences, Transitions
+from pubc.policies.training_rows import survey
 from tests.policies.sets import tiny
 
 pytest.importorskip("d3rlpy")

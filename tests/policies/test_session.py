@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from pubc.errors import EnvironmentFailure, InterruptedRun, UsageError
-from pubc.policies import session as sessions
 from pubc.policies import trainer
-from pubc.policies.options import TrainOptions
-from pubc.policies.session import Session
+from pubc.policies import training_run as sessions
+from pubc.policies.train_options import TrainOptions
+from pubc.policies.training_run import Session
 from pubc.storage import read_manifest, verify
 from tests.policies.sets import tiny
 
@@ -48,7 +48,7 @@ def test_a_run_that_was_stopped_ends_with_the_same_bytes(
     tmp_path: Path, stop: int, name: str, options: dict, monkeypatch: pytest.MonkeyPatch
 ):
     if name == "dwbc":
-        monkeypatch.setattr("pubc.policies.dwbc._PER_EPOCH", 10)
+        monkeypatch.setattr("pubc.policies.cloning.dwbc._PER_EPOCH", 10)
         options = {**options, "updates": 55}
     list(session(tmp_path / "whole", name=name, **options).epochs())
     halves = session(tmp_path / "half", name=name, **options).epochs()

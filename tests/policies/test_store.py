@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pubc.errors import DataError, UnknownNameError, UsageError
-from pubc.policies.store import load, open_policy, save
+from pubc.policies.policy_folder import load, open_policy, save
 from pubc.storage import seal
 from tests.policies.sets import acts, random_policy
 

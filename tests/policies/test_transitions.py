@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from pubc.errors import DataError
-from pubc.policies.feed import survey
-from pubc.policies.transitions import Sequences, Transitions
+from pubc.policies.offline_rl.transitions import Sequences, Transitions
+from pubc.policies.training_rows import survey
 from pubc.trajectory import Columns, TrajectorySet
 
 LENGTHS = [4, 3, 5]

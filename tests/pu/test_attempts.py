@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from pubc.pu.attempts import decisive, filter_attempts
-from pubc.pu.filter import Loop, Pile
+from pubc.pu.algorithm import Loop, Pile
+from pubc.pu.auto.attempts import decisive, filter_attempts
+from pubc.pu.auto.starts import Split
 from pubc.pu.judge import Verdict
-from pubc.pu.start import Split
-from pubc.pu.threshold import Cut
+from pubc.pu.paper.threshold import Cut
 from pubc.streams import Key
 from tests.pu.piles import pile
 

@@ -5,8 +5,8 @@ import pytest
 
 from pubc.errors import DataError, InterruptedRun, UsageError
 from pubc.nets import Schedule
-from pubc.pu.ensemble import Ensemble
 from pubc.pu.judge import Bench, Task
+from pubc.pu.paper.ensemble import Ensemble
 from tests.pu.piles import first_task, pile
 
 QUICK = Schedule(epochs=20, batch=64, learning_rate=3e-3)

@@ -5,10 +5,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from pubc.pu.attempts import decisive
-from pubc.pu.filter import Loop, Pile, Round, filter_rounds, majority
+from pubc.pu.algorithm import Loop, Pile, Round, filter_rounds, majority
+from pubc.pu.auto.attempts import decisive
 from pubc.pu.judge import Verdict, mean_confidence
-from pubc.pu.threshold import Cut, fixed
+from pubc.pu.paper.threshold import Cut, fixed
 from pubc.streams import Key
 from tests.pu.piles import pile
 

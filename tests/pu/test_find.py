@@ -8,8 +8,8 @@ import pytest
 import pubc
 from pubc.errors import DataError, UsageError
 from pubc.metrics import confusion, roc_auc
-from pubc.pu.find import prepare
 from pubc.pu.recipes import Auto, Paper, get_recipe, recipe_from_json, recipe_to_json, with_settings
+from pubc.runs.find_expert import prepare
 from pubc.trajectory import TrajectorySet, concatenate
 from tests.pu.piles import pile
 

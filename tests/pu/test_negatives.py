@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from pubc.errors import DataError, UsageError
-from pubc.pu.negatives import KINDS, Pairs, make_negatives, share_out, take_pairs
-from pubc.pu.survey import survey
+from pubc.pu.paper.negatives import KINDS, Pairs, make_negatives, share_out, take_pairs
+from pubc.pu.pile_statistics import survey
 from tests.pu.piles import pile
 
 

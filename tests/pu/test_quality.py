@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from pubc.pu.advice import advise
-from pubc.pu.filter import Round
+from pubc.pu.algorithm import Round
+from pubc.pu.auto.quality import estimate
 from pubc.pu.judge import Verdict
-from pubc.pu.quality import estimate
-from pubc.pu.threshold import Cut
+from pubc.pu.paper.threshold import Cut
+from pubc.runs.advice import advise
 
 
 def ended(confidence, cut, seeds, *, status="converged", held_out=True, votes=None) -> Round:

@@ -23,8 +23,8 @@ from pubc.engine import open_engine
 from pubc.formats import ReadOptions
 from pubc.nets import Schedule
 from pubc.pu import shards
-from pubc.pu.ensemble import Ensemble
 from pubc.pu.judge import Bench
+from pubc.pu.paper.ensemble import Ensemble
 from pubc.pu.shards import Shards, rate
 from pubc.storage import hash_file, verify
 from tests.cli.test_filter import outputs

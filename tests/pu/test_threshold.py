@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pubc.pu.judge import Verdict
-from pubc.pu.threshold import find_valley, fixed
+from pubc.pu.paper.threshold import find_valley, fixed
 
 
 def humps(low: float, high: float, count: int = 300) -> np.ndarray:

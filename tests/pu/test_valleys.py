@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pubc.pu.valleys import find_valleys, gap_below, otsu, typical
+from pubc.pu.auto.valleys import find_valleys, gap_below, otsu, typical
 
 DRAWS = 60
 

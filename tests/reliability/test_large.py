@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from pubc.formats import store
-from pubc.formats.findings import Findings
-from pubc.formats.options import ReadOptions
+from pubc.formats.core.findings import Findings
+from pubc.formats.core.options import ReadOptions
 from pubc.storage import verify
 from pubc.trajectory import Columns, TrajectorySet
 

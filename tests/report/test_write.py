@@ -11,12 +11,12 @@ import pytest
 from pubc.cli.main import main
 from pubc.errors import DataError, UsageError
 from pubc.metrics import roc_auc
-from pubc.pu.filter import STATUSES
+from pubc.pu.algorithm import STATUSES
 from pubc.report import write_report
 from pubc.report.payload import roc
-from pubc.report.run import read_run
+from pubc.report.run_reading import read_run
+from pubc.report.sentences import VERDICTS, command, verdict
 from pubc.report.summary import told
-from pubc.report.words import VERDICTS, command, verdict
 from pubc.storage import read_manifest, seal, verify
 from tests.report.build import make_run, read_document
 from tests.report.reading import Page, unpack

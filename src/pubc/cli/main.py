@@ -49,6 +49,14 @@ COMMANDS: dict[str, str] = {
     "formats": "list the dataset formats",
     "cache": "show or clear the flat copies that make a second opening fast",
 }
+
+_ROOMS = {
+    **dict.fromkeys(("inspect", "convert", "formats", "verify", "cache", "collect"), "data."),
+    **dict.fromkeys(("filter", "score", "report", "demo"), "filtering."),
+    **dict.fromkeys(("train", "evaluate", "export", "compare", "experts", "zoo"), "policies."),
+    "reproduce": "",
+}
+"""The folder of each command's module, `NAME_command.py`."""
 """Every command with its one line of help; the module of the same name runs it."""
 
 _HELP = """\
@@ -155,7 +163,7 @@ def _parse(words: list[str]) -> Command:
         raise UnknownNameError("command", name, COMMANDS)
     import tyro
 
-    module = importlib.import_module(f"pubc.cli.{name}")
+    module = importlib.import_module(f"pubc.cli.{_ROOMS[name]}{name}_command")
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):

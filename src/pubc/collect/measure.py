@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pubc import zoo
-from pubc.collect.crew import Answer, Crew, Task
+from pubc.collect.worker_pool import Answer, Crew, Task
 from pubc.errors import UsageError
 
 __all__ = ["Measured", "card_of", "measuring"]

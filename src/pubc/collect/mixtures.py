@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pubc.collect.assemble import assemble, seed_positives
-from pubc.collect.crew import Crew, Sizes, Task
-from pubc.collect.ledger import Ledger, Quota
-from pubc.collect.recipes import NOISE
+from pubc.collect.mixture_recipes import NOISE
+from pubc.collect.put_together import assemble, seed_positives
 from pubc.collect.request import Request
+from pubc.collect.source_quota import Ledger, Quota
+from pubc.collect.worker_pool import Crew, Sizes, Task
 from pubc.errors import EnvironmentFailure, UsageError
 from pubc.formats import save
-from pubc.formats.detect import format_for_new
+from pubc.formats.opening.detect import format_for_new
 from pubc.storage import lock, read_json, seal_file, write_json
 from pubc.trajectory import TrajectorySet
 

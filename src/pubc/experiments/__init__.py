@@ -2,7 +2,7 @@
 
 from pubc.engine import open_engine
 from pubc.experiments import get_table
-from pubc.experiments.run import Plan, reproduce
+from pubc.experiments.run_table import Plan, reproduce
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ TABLES: dict[str, str] = {
 }
 """Every table with one line of help; the module of the same name (with _) lists its cells."""
 
+_MODULES = {"d4rl": "d4rl_scores", "seeds": "seed_counts"}
+"""Modules that are not named like their table."""
+
 
 def get_table(name: str) -> Table:
     """A table by name.
@@ -35,5 +38,6 @@ def get_table(name: str) -> Table:
     """
     if name not in TABLES:
         raise UnknownNameError("table", name, TABLES)
-    module = importlib.import_module(f"pubc.experiments.{name.replace('-', '_')}")
+    home = _MODULES.get(name, name.replace("-", "_"))
+    module = importlib.import_module(f"pubc.experiments.tables.{home}")
     return cast(Table, module.TABLE)

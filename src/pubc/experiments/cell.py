@@ -106,11 +106,11 @@ class LearnerSpec:
     environment: str
     """Where it is evaluated."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Of `pubc.policies.options.TrainOptions`."""
+    """Of `pubc.policies.train_options.TrainOptions`."""
     evaluation_trajectories: int = 100
     """How many trajectories are played."""
     reference: tuple[float, float] | None = None
-    """Returns that count as scores 0 and 1; those of `pubc.evaluate` if omitted."""
+    """Returns that count as scores 0 and 1; those of `pubc.acting.evaluate` if omitted."""
     curve_every: int | None = None
     """Updates between two points of a learning curve; None for no curve."""
     curve_trajectories: int = 10

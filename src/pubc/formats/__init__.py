@@ -31,10 +31,10 @@ from pubc.errors import (
     UnknownNameError,
     UsageError,
 )
-from pubc.formats.detect import detect, format_for_new, refuse_links_out
-from pubc.formats.findings import Findings
-from pubc.formats.options import FROM_COMMAND_LINE, ReadOptions
-from pubc.formats.selection import Selection
+from pubc.formats.core.findings import Findings
+from pubc.formats.core.options import FROM_COMMAND_LINE, ReadOptions
+from pubc.formats.core.selection import Selection
+from pubc.formats.opening.detect import detect, format_for_new, refuse_links_out
 from pubc.trajectory import TrajectorySet
 
 __all__ = [
@@ -62,7 +62,17 @@ FORMATS: dict[str, str] = {
     "d3rlpy": "d3rlpy replay buffer .h5",
     "rlds": "RLDS/TFDS folder of tfrecords",
 }
-"""Name and meaning of every format; the module of the same name reads it."""
+"""Name and meaning of every format."""
+
+_HOME = {
+    "minari": "minari.minari_read",
+    "robomimic": "robomimic.robomimic_read",
+    "lerobot": "lerobot.lerobot_read",
+    "trifinger": "zarr.trifinger_lmdb",
+    "diffusion": "zarr.diffusion",
+    "rlds": "rlds.rlds_read",
+}
+"""Modules of the formats that have a folder; those in one file are named like their format."""
 
 
 class Format(Protocol):
@@ -95,7 +105,7 @@ def get(name: str) -> Format:
     """
     if name not in FORMATS:
         raise UnknownNameError("format", name, FORMATS)
-    return cast(Format, importlib.import_module(f"pubc.formats.{name}"))
+    return cast(Format, importlib.import_module(f"pubc.formats.{_HOME.get(name, name)}"))
 
 
 def read(path: Path | str, options: ReadOptions | None = None) -> TrajectorySet:
@@ -109,8 +119,8 @@ def read(path: Path | str, options: ReadOptions | None = None) -> TrajectorySet:
         DataError: The file is not what its format promises.
         UsageError: The path does not exist, or no format fits it.
     """
-    from pubc.formats.cache import open_dataset
-    from pubc.formats.minari_ids import find
+    from pubc.formats.minari.minari_ids import find
+    from pubc.formats.opening.open_dataset import open_dataset
 
     return open_dataset(find(Path(path)), options or ReadOptions()).trajectories
 

@@ -21,9 +21,9 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 from numpy.lib import format as npy
 
-from pubc.formats.assemble import Raw, assemble
-from pubc.formats.findings import Findings
-from pubc.formats.options import ReadOptions
+from pubc.formats.core.assemble import Raw, assemble
+from pubc.formats.core.findings import Findings
+from pubc.formats.core.options import ReadOptions
 from pubc.storage import atomic_file
 from pubc.trajectory import Array, TrajectorySet
 

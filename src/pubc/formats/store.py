@@ -19,8 +19,8 @@ import numpy as np
 from numpy.lib import format as npy
 
 from pubc.errors import DataError
-from pubc.formats.findings import Findings
-from pubc.formats.options import ReadOptions
+from pubc.formats.core.findings import Findings
+from pubc.formats.core.options import ReadOptions
 from pubc.storage import atomic_folder, hash_file, read_manifest
 from pubc.trajectory import Array, Columns, Problem, TrajectorySet
 

@@ -15,8 +15,8 @@ from pubc.errors import UnknownNameError, UsageError
 from pubc.trajectory import TrajectorySet
 
 if TYPE_CHECKING:
-    from pubc.policies.options import TrainOptions
-    from pubc.policies.session import Trainer
+    from pubc.policies.train_options import TrainOptions
+    from pubc.policies.training_run import Trainer
 
 __all__ = ["LEARNERS", "OFFLINE", "check_name", "trainer"]
 
@@ -75,7 +75,7 @@ def trainer(
         DataError: It needs rewards and there are none.
 
     Example:
-        >>> from pubc.policies.options import TrainOptions
+        >>> from pubc.policies.train_options import TrainOptions
         >>> run = trainer("bc", mixed, TrainOptions(epochs=2))  # doctest: +SKIP
         >>> [run.advance(epoch)["loss"] for epoch in range(run.epochs)]  # doctest: +SKIP
         [0.31, 0.12]
@@ -89,11 +89,11 @@ def trainer(
         share = float(percent.group(1)) / 100
         trajectories, name = trajectories[top_returns(trajectories, share)], "bc"
     if name == "bc":
-        from pubc.policies.bc import Clone
+        from pubc.policies.cloning.bc import Clone
 
         return Clone(trajectories, options, random_seed=random_seed, device=where)
     if name == "dwbc":
-        from pubc.policies.dwbc import WeightedClone
+        from pubc.policies.cloning.dwbc import WeightedClone
 
         if positives is None:
             raise UsageError(
@@ -103,6 +103,6 @@ def trainer(
         return WeightedClone(
             trajectories, positives, options, random_seed=random_seed, device=where
         )
-    from pubc.policies.reinforce import OfflineRun
+    from pubc.policies.offline_rl.reinforce import OfflineRun
 
     return OfflineRun(name, trajectories, options, random_seed=random_seed, device=where)

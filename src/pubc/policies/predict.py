@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from pubc.acting.rollout import Actor, Policy
 from pubc.errors import UsageError
-from pubc.rollout import Actor, Policy
 from pubc.streams import stream
 from pubc.trajectory import Array
 
@@ -80,7 +80,7 @@ class TriFingerPolicy:
     """The policy folder, where a subclass fixes it."""
 
     def __init__(self, action_space: Any, observation_space: Any, episode_length: int) -> None:
-        from pubc.policies.store import load
+        from pubc.policies.policy_folder import load
 
         named = os.environ.get(POLICY_VARIABLE)
         folder = self.folder or (Path(named) if named else None)

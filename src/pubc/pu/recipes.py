@@ -10,13 +10,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 from pubc.errors import DataError, UnknownNameError, UsageError
-from pubc.pu.attempts import filter_attempts
-from pubc.pu.ensemble import Ensemble
-from pubc.pu.filter import Loop, Pile, Round, filter_rounds
+from pubc.pu.algorithm import Loop, Pile, Round, filter_rounds
+from pubc.pu.auto.attempts import filter_attempts
+from pubc.pu.auto.ratio_cut import RatioCut
+from pubc.pu.auto.residual import Residual
 from pubc.pu.judge import StoredJudge
-from pubc.pu.ratio import RatioCut
-from pubc.pu.residual import Residual
-from pubc.pu.threshold import Threshold, fixed, valley
+from pubc.pu.paper.ensemble import Ensemble
+from pubc.pu.paper.threshold import Threshold, fixed, valley
 from pubc.streams import Key
 
 __all__ = [

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pubc.report.run import Floats, Integers, Mask, Round, Run
+from pubc.report.run_reading import Floats, Integers, Mask, Round, Run
 
 __all__ = [
     "bars",

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from pubc.report.tables import read_table, sheet
-from pubc.report.tables.figures import draw
+from pubc.report.tables import read_table
+from pubc.report.tables import table_of_means as sheet
+from pubc.report.tables.pages.table_figures import draw
 from tests.report.tables.build import all_tables, head, record, trace
 
 

@@ -5,7 +5,8 @@ import random
 import pytest
 
 from pubc.errors import DataError
-from pubc.report.tables import lines, read_table, sheet
+from pubc.report.tables import lines, read_table
+from pubc.report.tables import table_of_means as sheet
 from tests.report.tables.build import (
     accuracy_records,
     all_tables,

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from pubc.report.tables import read_tables
-from pubc.report.tables.write import write_results
+from pubc.report.tables.pages.write_tables import write_results
 from pubc.results import Record, append
 from tests.cli.calling import run
 from tests.report.browser import needs_browser

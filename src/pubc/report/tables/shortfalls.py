@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pubc.report.tables.groups import Row
-from pubc.report.tables.place import Place, resolution
-from pubc.report.tables.sheet import Sheet
+from pubc.report.tables.table_of_means import Sheet
+from pubc.report.tables.table_value import Place, resolution
 
 __all__ = ["Shortfall", "shortfalls"]
 

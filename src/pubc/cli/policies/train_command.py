@@ -1,0 +1,295 @@
+"""`pubc train`: a policy from a dataset, or from what a filter kept."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
+
+from pubc import formats
+from pubc.cli.console import facts, headline, progress
+from pubc.cli.dataset_flag import Dataset
+from pubc.errors import DataError, MissingExtraError, UsageError
+from pubc.policies.train_options import TrainOptions
+from pubc.storage import read_json
+
+if TYPE_CHECKING:
+    from pubc.policies.checkpoints_scored import Checkups
+    from pubc.policies.policy_folder import TrainedPolicy
+    from pubc.policies.training_run import Epoch
+    from pubc.trajectory import TrajectorySet
+
+__all__ = ["COMMAND", "Train"]
+
+Follow = Callable[[int, Mapping[str, float]], None]
+
+
+@dataclass(frozen=True)
+class Train:
+    """Learn a policy from a dataset, or from what `pubc filter` kept.
+
+    ALGO is one of bc, 10%bc, 50%bc (any N%bc), dwbc, and through d3rlpy iql, crr, td3bc, plas,
+    dt. The policy folder holds config.json, policy.safetensors with the normaliser, and
+    metrics.jsonl; `pubc evaluate` and `pubc export` take it. A run that was stopped goes on
+    with --resume, and ends with the same bytes.
+
+        pubc train RUN --out policy
+        pubc train mixed.npz --algo 10%bc --recipe paper --out top-tenth
+        pubc train mixed.npz --algo dwbc --positives mixed-seed.npz --out weighted
+        pubc train mixed.npz --algo iql --out iql --evaluate-every 5000 --env hopper
+    """
+
+    data: Annotated[Dataset, tyro.conf.Positional]
+    """Dataset in any format that `pubc formats` lists, or a folder of `pubc filter`."""
+    out: Path
+    """Policy folder to write."""
+    algo: str = "bc"
+    """Learner."""
+    training: TrainOptions = field(default_factory=TrainOptions)
+    """How to train."""
+    positives: Dataset | None = None
+    """dwbc: dataset of seed positives, for example what `pubc collect` writes beside."""
+    top: float | None = None
+    """dwbc: take this share with the highest returns as seed positives instead."""
+    random_seed: int = 0
+    """Same seed, same data, same machine: same policy, with any number of threads."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where to train; auto takes a GPU where there is one."""
+    resume: bool = False
+    """Go on with a run that was stopped."""
+    checkpoint_seconds: float = 30.0
+    """Time between checkpoints."""
+    evaluate_every: int | None = None
+    """Let the policy act after so many updates, and again; `pubc report POLICY` draws what it
+    earned as a curve. Needs --env."""
+    env: str | None = None
+    """Environment of --evaluate-every, one of ours or any Gymnasium id."""
+    evaluate_episodes: int = 10
+    """Trajectories of each such evaluation."""
+    tensorboard: Path | None = None
+    """Also write the metrics for TensorBoard into this folder."""
+    wandb: str | None = None
+    """Also send the metrics to this Weights & Biases project."""
+    force: bool = False
+    """Replace the policy folder if it exists."""
+    reading: formats.ReadOptions = formats.FROM_COMMAND_LINE
+    """How to read the dataset."""
+    json: bool = False
+    """Print one JSON document instead of text."""
+
+    def run(self) -> dict[str, Any]:
+        """Read, train with progress, and say what was learned."""
+        self._check()
+        with contextlib.ExitStack() as ends:
+            return self._train(self._followers(ends))
+
+    def _train(self, follow: list[Follow]) -> dict[str, Any]:
+        from pubc.policies import trainer
+        from pubc.policies.training_run import Session
+
+        trajectories = formats.read(_dataset(self.data), self.reading)
+        run = trainer(
+            self.algo,
+            trajectories,
+            self.training,
+            random_seed=self.random_seed,
+            device=self.device,
+            positives=self._seeds(trajectories),
+        )
+        session = Session(
+            run,
+            self.out,
+            self._about(trajectories),
+            resume=self.resume,
+            overwrite=self.force,
+            every=self.checkpoint_seconds,
+            checkups=self._checkups(trajectories),
+        )
+        began, last = time.monotonic(), None
+        with progress("training", run.epochs, quiet=self.json) as report:
+            for last in session.epochs():
+                report(last.number, f"epochs, {_words(last)}")
+                for one in follow:
+                    one(last.number, last.metrics)
+        document = self._document(trajectories, last, time.monotonic() - began)
+        if not self.json:
+            _show(document)
+        return document
+
+    def _checkups(self, trajectories: TrajectorySet) -> Checkups | None:
+        from pubc.acting.evaluate import Outcome, evaluate, summary
+        from pubc.cli.policies.evaluate_command import known_reference
+        from pubc.policies.checkpoints_scored import Checkups
+        from pubc.results import Record
+
+        if self.evaluate_every is None:
+            return None
+        about = self._about(trajectories)
+        asked = {
+            "kind": "evaluate",
+            "policy": f"{self.algo} on {self.data.name}",
+            "environment": self.env,
+            "random_seed": self.random_seed,
+            "episodes": self.evaluate_episodes,
+        }
+
+        def measure(policy: TrainedPolicy, updates: int) -> Record:
+            assert self.env is not None
+            played = evaluate(
+                lambda: policy,
+                self.env,
+                episodes=self.evaluate_episodes,
+                random_seed=self.random_seed,
+            )
+            known = known_reference(about["reference"], self.env)
+            return Record({**asked, "updates": updates}, summary(Outcome.of(list(played)), known))
+
+        return Checkups(self.evaluate_every, measure)
+
+    def _check(self) -> None:
+        from pubc.acting import environments
+        from pubc.policies import check_name
+
+        check_name(self.algo)
+        if (self.evaluate_every is None) != (self.env is None):
+            raise UsageError("--evaluate-every and --env go together: how often, and where.")
+        if self.env is not None:
+            environments.spec(self.env)
+
+    def _seeds(self, trajectories: TrajectorySet) -> TrajectorySet | None:
+        if self.algo != "dwbc":
+            if self.positives or self.top:
+                raise UsageError(f"--positives and --top belong to dwbc, not to {self.algo}.")
+            return None
+        if self.top is not None:
+            from pubc.select import top_returns
+
+            return trajectories[top_returns(trajectories, self.top)]
+        if self.positives is None:
+            return None
+        seeds = formats.read(self.positives, self.reading)
+        here = (trajectories.observation_size, trajectories.action_size)
+        there = (seeds.observation_size, seeds.action_size)
+        if here != there:
+            raise DataError(
+                f"{self.data} has {here[0]} observation and {here[1]} action dimensions, "
+                f"{self.positives} has {there[0]} and {there[1]}. Both must come from the same "
+                "robot and task.",
+                code="bad_shape",
+                field="observations",
+            )
+        return seeds
+
+    def _about(self, trajectories: TrajectorySet) -> dict[str, Any]:
+        from pubc.nets import pick_device
+
+        options = dataclasses.asdict(self.training)
+        options["hidden"] = list(options["hidden"])
+        known = trajectories.metadata
+        return {
+            "learner": self.algo,
+            "options": options,
+            "random_seed": self.random_seed,
+            "device": pick_device(self.device).type,
+            "evaluated": {"every": self.evaluate_every, "episodes": self.evaluate_episodes}
+            if self.evaluate_every
+            else None,
+            "data": {
+                "name": self.data.name,
+                "trajectories": len(trajectories),
+                "steps": trajectories.steps,
+            },
+            "reference": [known.get("ref_min_score"), known.get("ref_max_score")],
+        }
+
+    def _document(
+        self, trajectories: TrajectorySet, last: Epoch | None, seconds: float
+    ) -> dict[str, Any]:
+        return {
+            "policy": str(self.out),
+            "learner": self.algo,
+            "data": str(self.data),
+            "trajectories": len(trajectories),
+            "steps": trajectories.steps,
+            "random_seed": self.random_seed,
+            "epochs": None if last is None else last.number,
+            "metrics": None if last is None else dict(last.metrics),
+            "seconds": seconds,
+        }
+
+    def _followers(self, ends: contextlib.ExitStack) -> list[Follow]:
+        found = []
+        if self.tensorboard is not None:
+            found.append(_tensorboard(self.tensorboard, ends))
+        if self.wandb is not None:
+            found.append(_wandb(self.wandb, self.algo, ends))
+        return found
+
+
+COMMAND = Train
+
+
+def _dataset(path: Path) -> Path:
+    """The dataset itself, or the trajectories that a filter run kept."""
+    if not (path / "run.json").is_file():
+        return path
+    facts_of = read_json(path / "run.json")
+    kept = facts_of.get("kept_path")
+    if facts_of.get("status") == "running":
+        raise UsageError(f"{path}: the filter has not finished. `pubc filter --resume` goes on.")
+    if not isinstance(kept, str) or Path(kept).name != kept:
+        raise DataError(
+            f"{path}: the filter kept no trajectories, so there is nothing to learn from.",
+            code="empty",
+        )
+    return path / kept
+
+
+def _tensorboard(folder: Path, ends: contextlib.ExitStack) -> Follow:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        raise MissingExtraError("--tensorboard", "tensorboard") from None
+    writer = SummaryWriter(str(folder))
+    ends.callback(writer.close)
+
+    def follow(epoch: int, metrics: Mapping[str, float]) -> None:
+        for name, value in metrics.items():
+            writer.add_scalar(name, value, epoch)
+        writer.flush()
+
+    return follow
+
+
+def _wandb(project: str, algo: str, ends: contextlib.ExitStack) -> Follow:
+    try:
+        import wandb
+    except ImportError:
+        raise MissingExtraError("--wandb", "wandb") from None
+    run = wandb.init(project=project, config={"learner": algo})
+    ends.callback(run.finish)
+    return lambda epoch, metrics: run.log({"epoch": epoch, **metrics})
+
+
+def _words(epoch: Epoch) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {v:.4g}" for name, v in epoch.metrics.items())
+
+
+def _show(document: dict[str, Any]) -> None:
+    rows = [
+        ("policy", document["policy"]),
+        ("learner", document["learner"]),
+        ("learned from", f"{document['trajectories']:,} trajectories"),
+        ("epochs", f"{document['epochs']}"),
+    ]
+    for name, value in (document["metrics"] or {}).items():
+        rows.append((name.replace("_", " "), f"{value:.5g}"))
+    rows.append(("seconds", f"{document['seconds']:.1f}"))
+    headline(f"{document['learner']} learned from {document['trajectories']:,} trajectories")
+    facts(rows)

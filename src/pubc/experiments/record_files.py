@@ -1,0 +1,111 @@
+"""What a run leaves for readers: the records of a table, and a head that says how they were made.
+
+OUT/records/TABLE.jsonl has one line per finished cell, in the order of the table; TABLE.json is
+its head. Both are written anew, whole or not at all, so that a page can be drawn at any time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from pubc import __version__
+from pubc.experiments.run_table import Plan
+from pubc.storage import atomic_file, read_json, write_json
+
+__all__ = ["Book"]
+
+
+class Book:
+    """The records of one table in a folder."""
+
+    def __init__(self, folder: Path, plan: Plan, command: str) -> None:
+        self.plan, self.command = plan, command
+        self.lines, self.head = (
+            folder / f"{plan.table.name}.jsonl",
+            folder / f"{plan.table.name}.json",
+        )
+        before = self._before()
+        self.seconds: float = before.get("wall_seconds", 0.0)
+        self.machines: list[Any] = before.get("machines", [])
+
+    def write(self, seconds: float) -> list[dict[str, Any]]:
+        """Write every record there is, and the head; the documents of the records.
+
+        Args:
+            seconds: How long this run has taken so far.
+        """
+        records = [self.plan.record(cell) for cell in self.plan.cells()]
+        documents = [record.document() for record in records if record is not None]
+        with atomic_file(self.lines, overwrite=True) as new:
+            new.write_text(
+                "".join(json.dumps(d, allow_nan=False) + "\n" for d in documents), encoding="utf-8"
+            )
+        write_json(self.head, self._head(seconds, len(records)), overwrite=True)
+        return documents
+
+    def _head(self, seconds: float, cells: int) -> Mapping[str, Any]:
+        plan, table = self.plan, self.plan.table
+        return {
+            "table": table.name,
+            "title": table.title,
+            "caption": table.caption,
+            "scale": plan.scale.name,
+            "scaled_down": table.scaled_down.get(plan.scale.name, ""),
+            "command": self.command,
+            "wall_seconds": round(self.seconds + seconds, 1),
+            "cells": cells,
+            "random_seeds": plan.random_seeds,
+            "data": {name: spec.sha256 for name, spec in plan.data.items()},
+            "pubc": __version__,
+            "code": asdict(plan.cache.code),
+            "machines": self._machines(),
+            "rows": list(table.rows),
+            "columns": list(table.columns),
+            "unit": table.unit,
+            "direction": table.direction,
+            "extra": dict(table.extra),
+        }
+
+    def _before(self) -> dict[str, Any]:
+        """The head of earlier runs of the same table at the same scale and version."""
+        if not self.head.is_file():
+            return {}
+        head = read_json(self.head)
+        now = {"scale": self.plan.scale.name, "code": asdict(self.plan.cache.code)}
+        return head if all(head.get(name) == value for name, value in now.items()) else {}
+
+    def _machines(self) -> list[Any]:
+        """Every machine that has worked on the table."""
+        here = _machine(self.plan.cache.device)
+        return self.machines if here in self.machines else [*self.machines, here]
+
+
+def _machine(device: str) -> dict[str, Any]:
+    """What the numbers are computed on."""
+    import torch
+
+    has_gpu = device == "cuda" and torch.cuda.is_available()
+    gpu = torch.cuda.get_device_name() if has_gpu else None
+    return {
+        "cores": os.cpu_count(),
+        "cpu": _cpu_name(),
+        "gpu": gpu,
+        "python": platform.python_version(),
+        "torch": str(torch.__version__),
+    }
+
+
+def _cpu_name() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()

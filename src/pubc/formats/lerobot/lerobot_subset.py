@@ -1,0 +1,189 @@
+"""A part of a LeRobot dataset as a dataset of its own, or the words that make lerobot use it.
+
+Every column of the kept episodes is copied, also those that pubc does not understand. Video
+is copied where a version keeps one file per episode (v2.1); where many episodes share a file
+(v3.0) cutting means encoding again, which is lerobot's business: there the keep list and the
+command lines are written instead.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pubc.formats.core.findings import Findings
+from pubc.formats.lerobot.lerobot_meta import (
+    Info,
+    fill,
+    inside,
+    read_episodes,
+    read_info,
+    read_lines,
+    read_tasks,
+)
+from pubc.formats.lerobot.lerobot_notes import read_notes
+from pubc.formats.lerobot.lerobot_write import CHUNK, KIND, Writer
+from pubc.formats.parquet.parquet_read import read_table, to_numpy
+from pubc.formats.parquet.parquet_write import join, pick
+from pubc.storage import atomic_folder, write_json
+
+__all__ = ["keep_command", "numbers_of", "subset_of"]
+
+
+def subset_of(info: Info, target: Path, numbers: Sequence[int], *, overwrite: bool) -> None:
+    """Copy the given episodes with every column, renumbered in the order given.
+
+    Args:
+        info: The source.
+        target: Where to write.
+        numbers: `episode_index` of each episode to keep.
+        overwrite: Replace an existing target.
+    """
+    if info.version == "v3.0" and info.videos:
+        with atomic_folder(target, kind="lerobot-keep", overwrite=overwrite) as folder:
+            document = {
+                "source": str(info.root),
+                "episodes": [int(number) for number in numbers],
+                "commands": keep_command(info.root, numbers).splitlines(),
+            }
+            write_json(folder / "keep.json", document)
+        return
+    listed = read_episodes(info, Findings(info.root), stats=True)
+    rows = {} if listed is None else {int(n): i for i, n in enumerate(listed.numbers)}
+    facts = {} if listed is None else listed.columns
+    image_stats = _image_stats(info, facts, rows)
+    tasks = read_tasks(info) or {0: "unknown"}
+    with atomic_folder(target, kind=KIND, overwrite=overwrite) as folder:
+        writer = Writer(folder, info.version)
+        for number, table in _episode_tables(info, numbers):
+            also = {
+                name: values[rows[number]]
+                for name, values in facts.items()
+                if number in rows and not name.startswith(("stats/", "videos/"))
+            }
+            used = also.pop("tasks", None)
+            used = used if isinstance(used, list) else []
+            writer.add(table, used, also=also, stats=image_stats.get(number))
+        changed: dict[str, Any] = dict(info.document)
+        if info.version == "v2.1":
+            changed["total_videos"] = len(info.videos) * len(numbers)
+            _copy_videos(info, folder, numbers)
+        writer.close(changed, tasks)
+        notes = read_notes(info, Findings(info.root))
+        if notes is not None:
+            order = sorted(rows) if rows else sorted(numbers)
+            places = {number: place for place, number in enumerate(order)}
+            notes.write(folder, [places[number] for number in numbers])
+
+
+def _episode_tables(info: Info, numbers: Sequence[int]) -> Iterator[tuple[int, Any]]:
+    """The frames of each episode with all columns, in order; one file in memory at a time."""
+    where: dict[int, list[Path]] = {}
+    for file in info.data_files():
+        column = to_numpy(
+            file, read_table(file, lambda n, _: n == "episode_index"), "episode_index"
+        )
+        for number in np.unique(column).tolist():
+            where.setdefault(int(number), []).append(file)
+    held: tuple[Path, Any, Any] | None = None
+    for number in numbers:
+        parts = []
+        for file in where[number]:
+            if held is None or held[0] != file:
+                table = read_table(file)
+                held = (file, table, to_numpy(file, table, "episode_index"))
+            parts.append(pick(held[1], np.flatnonzero(held[2] == number)))
+        table = parts[0] if len(parts) == 1 else join(parts)
+        frame = to_numpy(where[number][0], table, "frame_index")
+        if (np.diff(frame) < 0).any():
+            table = pick(table, np.argsort(frame, kind="stable"))
+        yield number, table.combine_chunks()
+
+
+def _image_stats(
+    info: Info, facts: dict[str, list[Any]], rows: dict[int, int]
+) -> dict[int, dict[str, dict[str, Any]]]:
+    """Statistics of features that are no columns of numbers, as the source has them."""
+    images = {n for n, about in info.features.items() if about.get("dtype") in ("image", "video")}
+    if info.version == "v2.1":
+        path = info.root / "meta" / "episodes_stats.jsonl"
+        lines = read_lines(inside(info.root, path)) if path.exists() else []
+        return {
+            int(line["episode_index"]): {n: s for n, s in line["stats"].items() if n in images}
+            for line in lines
+        }
+    found: dict[int, dict[str, dict[str, Any]]] = {number: {} for number in rows}
+    for column, values in facts.items():
+        if column.startswith("stats/"):
+            name, _, kind = column.removeprefix("stats/").rpartition("/")
+            for number, row in rows.items():
+                if name in images:
+                    found[number].setdefault(name, {})[kind] = values[row]
+    return found
+
+
+def _copy_videos(info: Info, folder: Path, numbers: Sequence[int]) -> None:
+    """v2.1 keeps one video per episode, so a copy needs no encoding."""
+    template = str(info.document.get("video_path") or "")
+    size = max(1, info.count("chunks_size") or CHUNK)
+    for new, old in enumerate(numbers):
+        for key in info.videos:
+            there: dict[str, Any] = {
+                "episode_index": old,
+                "episode_chunk": old // size,
+                "video_key": key,
+            }
+            here: dict[str, Any] = {
+                "episode_index": new,
+                "episode_chunk": new // CHUNK,
+                "video_key": key,
+            }
+            source = inside(info.root, info.root / fill(template, there))
+            target = inside(folder, folder / fill(template, here))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+
+
+def numbers_of(root: Path, ids: Sequence[str]) -> list[int]:
+    """The `episode_index` behind each id; they differ in sets that pubc wrote."""
+    info = read_info(root, Findings(root))
+    notes = read_notes(info, Findings(info.root))
+    listed = read_episodes(info, Findings(root))
+    known = {}
+    if notes is not None and listed is not None:
+        order = np.argsort(listed.numbers)
+        lengths = to_numpy(notes.path, notes.table, "length")
+        if np.array_equal(lengths, listed.lengths[order]):
+            names = notes.table.column("id").to_pylist()
+            known = dict(zip(names, listed.numbers[order].tolist(), strict=True))
+    return [int(known.get(str(name), name)) for name in ids]
+
+
+def keep_command(root: Path, kept: Sequence[int]) -> str:
+    """The lerobot commands that use only the kept episodes: to train, and to cut a new set.
+
+    Args:
+        root: The dataset folder.
+        kept: `episode_index` of each episode to keep.
+    """
+    info = read_info(root, Findings(root))
+    total = info.count("total_episodes") or 0
+    keep = sorted(int(number) for number in kept)
+    drop = sorted(set(range(total)) - set(keep))
+    name = shlex.quote(root.resolve().name)
+    place = shlex.quote(str(root.resolve()))
+    # A whole path, for lerobot puts a bare name into the folder of the source.
+    beside = shlex.quote(f"{root.resolve()}_kept")
+    train = (
+        f'lerobot-train --dataset.repo_id={name} --dataset.root={place} --dataset.episodes="{keep}"'
+    )
+    edit = (
+        f"lerobot-edit-dataset --repo_id {name} --root {place} --new_repo_id {beside} "
+        f'--operation.type delete_episodes --operation.episode_indices "{drop}"'
+    )
+    return f"{train}\n{edit}" if drop else train
