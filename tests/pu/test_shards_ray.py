@@ -27,10 +27,10 @@ from pubc.pu.judge import Bench
 from pubc.pu.paper.ensemble import Ensemble
 from pubc.pu.shards import Shards, rate
 from pubc.storage import hash_file, verify
-from tests.cli.test_filter import outputs
+from tests.cli.filtering.test_filter_command import outputs
+from tests.pu.paper.test_ensemble import task
 from tests.pu.patient import Patient
 from tests.pu.piles import pile
-from tests.pu.test_ensemble import task
 
 # Not importorskip: the engine sets Ray up before it is imported.
 pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed")

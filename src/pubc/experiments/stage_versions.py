@@ -22,7 +22,7 @@ __all__ = ["Versions", "versions"]
 
 _LOW = ("trajectory", "streams.py", "threads.py")
 # Of the formats only the one that collected data goes through: the others are read as they are.
-_SHARED = (*_LOW, "acting/rollout.py", "environments", "formats/store.py")
+_SHARED = (*_LOW, "acting/rollout.py", "acting/environments", "formats/store.py")
 _NETS = ("nets", "pu/paper/losses.py", "select.py")
 _STAGES: dict[str, tuple[str, ...]] = {
     "dataset": (*_SHARED, "collect", "zoo", "experiments/stages/datasets.py"),

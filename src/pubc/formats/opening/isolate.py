@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+import pubc
 from pubc import errors
 from pubc.errors import DataError, EnvironmentFailure, PubcError
 from pubc.formats.core.options import ReadOptions
@@ -127,7 +128,7 @@ def parse_in_child(
 
 def _environment() -> dict[str, str]:
     # The child must find this very pubc, also where it runs from a source tree.
-    home = str(Path(__file__).resolve().parents[2])
+    home = str(Path(pubc.__file__).resolve().parent.parent)
     paths = [home, *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, **_QUIET, "PYTHONPATH": os.pathsep.join(paths)}
 

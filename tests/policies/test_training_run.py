@@ -63,7 +63,7 @@ def test_a_run_that_was_stopped_ends_with_the_same_bytes(
 SCRIPT = """
 import sys
 from pathlib import Path
-from tests.policies.test_session import session
+from tests.policies.test_training_run import session
 for epoch in session(Path(sys.argv[1]), epochs=300, resume="resume" in sys.argv).epochs():
     print(epoch.number, flush=True)
 """

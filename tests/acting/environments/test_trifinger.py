@@ -10,7 +10,7 @@ from pubc.acting.rollout import play
 from pubc.collect.policy_files import open_policy
 
 pytest.importorskip("trifinger_rl_datasets")
-POLICIES = Path(__file__).parents[3] / "shared" / "policies" / "trifinger"
+POLICIES = Path(__file__).parents[4] / "shared" / "policies" / "trifinger"
 
 
 class Still:

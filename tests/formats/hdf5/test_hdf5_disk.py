@@ -96,7 +96,7 @@ import resource, signal, sys
 from pathlib import Path
 from pubc import formats
 from pubc.errors import EnvironmentFailure
-from tests.formats.test_hdf5_disk import FILES, make_set
+from tests.formats.hdf5.test_hdf5_disk import FILES, make_set
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
@@ -116,7 +116,7 @@ def test_a_limit_of_the_system_is_told_and_the_process_lives(tmp_path: Path):
         [sys.executable, "-c", LIMITED, str(tmp_path)],
         capture_output=True,
         text=True,
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["refused"] * 12

@@ -13,7 +13,7 @@ import pytest
 
 import pubc
 from pubc.storage import verify
-from tests.cli.test_filter import outputs
+from tests.cli.filtering.test_filter_command import outputs
 from tests.pu.piles import pile
 
 CODE = "import sys; from pubc.cli.main import main; sys.exit(main())"

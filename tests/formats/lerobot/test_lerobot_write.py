@@ -21,7 +21,7 @@ from tests.formats.lerobot_sets import write_v3, write_v21
 from tests.formats.roundtrip import CASES, assert_aligned, assert_same, trajectory_sets
 
 OPTIONS = formats.ReadOptions(cache=False)
-MADE = Path(__file__).parent / "data" / "lerobot_v3"
+MADE = Path(__file__).parents[1] / "data" / "lerobot_v3"
 
 
 def small(lengths=(3, 5, 2)) -> TrajectorySet:

@@ -27,7 +27,7 @@ SKIP = formats.ReadOptions(cache=False, skip_bad_files=True)
 LENGTHS = [4, 6, 5, 3, 7]
 # Out of order, over two chunk folders that both have a file-000.
 SHARDS = [(1, 0, [3]), (0, 0, [1, 0]), (0, 1, [2]), (1, 1, [4])]
-MADE = Path(__file__).parent / "data" / "lerobot_v3"
+MADE = Path(__file__).parents[1] / "data" / "lerobot_v3"
 """A dataset that lerobot 0.4.4 itself recorded: three episodes, two tasks."""
 
 
