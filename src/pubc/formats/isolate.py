@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from pubc import errors
-from pubc.errors import DataError, EnvironmentFailure, PubcError
+from pubc.errors import DataError, EnvironmentFailure, PubcError, UsageError
 from pubc.formats.options import ReadOptions
 
 __all__ = ["Answer", "Limits", "parse_in_child"]
@@ -210,7 +210,7 @@ def _limit(limits: dict[str, int]) -> None:
 
 def _serve(request: dict[str, Any]) -> dict[str, Any]:
     from pubc import formats
-    from pubc.formats import store
+    from pubc.formats import copies, store
     from pubc.formats.cache import is_hdf5
     from pubc.formats.detect import detect
 
@@ -223,9 +223,9 @@ def _serve(request: dict[str, Any]) -> dict[str, Any]:
     trajectories = formats.parse(path, name, options)
     if request["cache"] is not None and module.SLOW:
         try:
-            store.write(Path(request["cache"]), trajectories, overwrite=True, copy_of=(path, name))
+            copies.write(Path(request["cache"]), trajectories, path, name)
             return {"format": name, "kept": True}
-        except EnvironmentFailure:
+        except (EnvironmentFailure, UsageError):
             pass  # a cache that cannot be written costs time, not the result
     store.write(Path(request["store"]), trajectories, overwrite=True)
     return {"format": name, "kept": False}
