@@ -74,4 +74,8 @@ def test_an_existing_file_is_kept(tmp_path: Path):
     (tmp_path / "p.pt").write_text("mine")
     with pytest.raises(UsageError, match="--force"):
         export(random_policy(), tmp_path / "p.pt")
+    with pytest.raises(UsageError, match="pubc did not write"):
+        export(random_policy(), tmp_path / "p.pt", overwrite=True)
     assert (tmp_path / "p.pt").read_text() == "mine"
+    export(random_policy(), tmp_path / "q.pt")
+    export(random_policy(), tmp_path / "q.pt", overwrite=True)

@@ -261,3 +261,34 @@ def test_the_page_allows_one_script_and_one_style_and_nothing_else(run):
     )
     assert "http://" not in text.replace("http://www.w3.org/2000/svg", "")
     assert "https://" not in text
+
+
+def test_a_report_replaces_only_a_report_and_only_when_asked(tmp_path, capsys):
+    run = make_run(tmp_path / "run", 60, 2)
+    other = make_run(tmp_path / "other", 60, 2)
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "manifest.json").write_text("{}")
+    for target in (other, tmp_path / "site"):
+        before = {path: path.read_bytes() for path in target.rglob("*") if path.is_file()}
+        for more in ([], ["--force"]):
+            assert main(["report", str(run), "--out", str(target), *more]) == 2
+        assert before == {path: path.read_bytes() for path in target.rglob("*") if path.is_file()}
+    words = ["report", str(run), "--out", str(tmp_path / "page")]
+    assert main(words) == 0
+    assert main(words) == 2
+    assert "--force" in capsys.readouterr().err
+    assert main([*words, "--force"]) == 0
+
+
+def test_figures_replace_only_figures_and_only_when_asked(tmp_path, capsys):
+    run = make_run(tmp_path / "run", 60, 2)
+    figures = tmp_path / "figures"
+    figures.mkdir()
+    (figures / "rounds.png").write_bytes(b"mine")
+    for more in ([], ["--force"]):
+        assert main(["report", str(run), "--figures", str(figures), *more]) == 2
+    assert [path.name for path in figures.iterdir()] == ["rounds.png"]
+    (figures / "rounds.png").unlink()
+    assert main(["report", str(run), "--figures", str(figures)]) == 0
+    assert main(["report", str(run), "--figures", str(figures), "--force"]) == 0
+    capsys.readouterr()

@@ -22,10 +22,12 @@ from pubc.acting.environments import spec
 from pubc.acting.environments.gym import make_wrapped
 from pubc.acting.rollout import Actor
 from pubc.errors import DataError, MissingExtraError, UsageError
+from pubc.storage import claim, seal_file
 from pubc.trajectory import Array
 
 __all__ = ["ArchivePolicy", "Training", "read_archive", "training"]
 
+KIND = "expert"
 Algorithm = Literal["td3", "sac"]
 
 _WARM_UP = 10_000
@@ -79,8 +81,8 @@ def training(
     if steps < 1 or not 0 < weak_at <= steps:
         raise UsageError(f"The weak policy must lie within the {steps:,} steps. Got {weak_at:,}.")
     for role in ("weak", "expert"):
-        if (out / f"{role}.safetensors").exists() and not overwrite:
-            raise UsageError(f"{out} holds a policy already. Choose another name, or pass --force.")
+        for suffix in (".safetensors", ".json"):
+            claim(out / f"{role}{suffix}", KIND, force=overwrite)
     model = _model(environment, algorithm, steps, random_seed)
     marks = {weak_at: "weak", steps: "expert"}
     block = max(1, min(5000, steps // 20))
@@ -98,6 +100,9 @@ def training(
             arrays = _arrays(model, algorithm)
             card = _card(environment, algorithm, at, random_seed, marks[at], arrays, model)
             zoo.write(path, arrays, card, overwrite=overwrite)
+            # Only what is sealed is replaced by the next training.
+            for file in (path, path.with_suffix(".json")):
+                seal_file(file, kind=KIND)
             yield Training(at, _mean_return(model), path)
 
 

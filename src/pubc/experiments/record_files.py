@@ -14,9 +14,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from pubc import __version__
+from pubc import __version__, results
+from pubc.errors import DataError
 from pubc.experiments.run_table import Plan
-from pubc.storage import atomic_file, read_json, write_json
+from pubc.storage import atomic_file, claim, read_json, write_json
 
 __all__ = ["Book"]
 
@@ -30,6 +31,9 @@ class Book:
             folder / f"{plan.table.name}.jsonl",
             folder / f"{plan.table.name}.json",
         )
+        # A table is written anew every few seconds, but never over what is not a table of ours.
+        claim(self.lines, "records", force=True, proof=_is_records)
+        claim(self.head, "records", force=True, proof=_is_head)
         before = self._before()
         self.seconds: float = before.get("wall_seconds", 0.0)
         self.machines: list[Any] = before.get("machines", [])
@@ -84,6 +88,25 @@ class Book:
         """Every machine that has worked on the table."""
         here = _machine(self.plan.cache.device)
         return self.machines if here in self.machines else [*self.machines, here]
+
+
+def _is_records(path: Path) -> bool:
+    """Whether every line of a file is a whole record, known by the hash of its cell."""
+    try:
+        results.read(path)
+    except DataError:
+        return False
+    return path.stat().st_size == 0 or path.read_bytes().endswith(b"\n")
+
+
+def _is_head(path: Path) -> bool:
+    """Whether a file is the head of the table that it is named after."""
+    try:
+        document = read_json(path)
+    except DataError:
+        return False
+    told = {"scale", "command", "cells", "pubc", "code", "machines", "rows", "columns"}
+    return document.get("table") == path.stem and told <= set(document)
 
 
 def _machine(device: str) -> dict[str, Any]:

@@ -40,6 +40,7 @@ from pubc.trajectory import TrajectorySet
 __all__ = [
     "FORMATS",
     "FROM_COMMAND_LINE",
+    "KINDS",
     "Format",
     "ReadOptions",
     "Selection",
@@ -63,6 +64,8 @@ FORMATS: dict[str, str] = {
     "rlds": "RLDS/TFDS folder of tfrecords",
 }
 """Name and meaning of every format."""
+KINDS = ("dataset", "store", "minari", "lerobot", "lerobot-keep")
+"""What manifests call a dataset: a single file, or a folder of one of the formats."""
 
 _HOME = {
     "minari": "minari.minari_read",

@@ -24,7 +24,7 @@ from torch import Tensor
 from pubc.errors import DataError, MissingExtraError, UnknownNameError
 from pubc.policies.networks import NetworkPolicy
 from pubc.policies.policy_folder import TrainedPolicy
-from pubc.storage import atomic_file
+from pubc.storage import atomic_file, claim, seal_file
 from pubc.threads import threads
 
 __all__ = ["SUFFIXES", "TOLERANCE", "Exported", "export"]
@@ -34,6 +34,7 @@ SUFFIXES = {".onnx": "ONNX", ".pt": "TorchScript"}
 TOLERANCE = 1e-5
 """Largest difference between an export and its policy that is let through."""
 
+KIND = "export"
 _CHECKS = 64
 _TIMED = 200
 Run = Callable[[tuple[Tensor, ...]], NDArray[np.float32]]
@@ -59,15 +60,17 @@ def export(policy: TrainedPolicy, path: Path, *, overwrite: bool = False) -> Exp
     Args:
         policy: A trained policy.
         path: Ends in .onnx or .pt.
-        overwrite: Replace an existing file.
+        overwrite: Replace an earlier export, as NAME.manifest.json beside it proves one.
 
     Raises:
         UnknownNameError: The suffix is neither.
+        UsageError: `path` exists, and is not an export or not to be replaced.
         MissingExtraError: ONNX was asked for and is not installed.
         DataError: The export acts differently from the policy; nothing was written.
     """
     if path.suffix not in SUFFIXES:
         raise UnknownNameError("export suffix", path.suffix, SUFFIXES)
+    claim(path, KIND, force=overwrite)
     module = policy.module().eval()
     names, examples = _examples(policy)
     with atomic_file(path, overwrite=overwrite) as temporary:
@@ -84,6 +87,7 @@ def export(policy: TrainedPolicy, path: Path, *, overwrite: bool = False) -> Exp
                 code="export_differs",
             )
         milliseconds = _time(run, examples[0])
+    seal_file(path, kind=KIND)
     return Exported(path, worst, milliseconds, names)
 
 

@@ -19,8 +19,17 @@ from typing import Any, Protocol
 
 from pubc.errors import DataError, InterruptedRun, UsageError
 from pubc.policies.checkpoints_scored import Checkups
-from pubc.policies.policy_folder import TrainedPolicy, read_tensors, save
-from pubc.storage import append_line, atomic_folder, lock, read_json, verify, write_json
+from pubc.policies.policy_folder import KIND, TrainedPolicy, read_tensors, save
+from pubc.storage import (
+    append_line,
+    atomic_folder,
+    claim,
+    lock,
+    read_json,
+    strangers,
+    verify,
+    write_json,
+)
 from pubc.trajectory import Array
 
 __all__ = ["Epoch", "Session", "Trainer"]
@@ -30,6 +39,8 @@ EVALUATIONS = "evaluations.jsonl"
 _LOOK = "evaluation"
 """Under this name the history of a run holds what a checkup found after an epoch."""
 _CHECKPOINT = re.compile(r"^checkpoint-(\d{6})$")
+_NAMES = (METRICS, "checkpoint-[0-9][0-9][0-9][0-9][0-9][0-9]/*")
+"""Every file of a run that is not done."""
 _KEEP = 2
 
 
@@ -126,7 +137,7 @@ class Session:
                 metrics = self._advance(number)
                 updates = self.trainer.updates_after(number + 1)
                 history.append({"epoch": number + 1, "updates": updates, **metrics})
-                append_line(self.folder / METRICS, history[-1])
+                append_line(self.folder / METRICS, history[-1], own=True)
                 self._look(history)
                 if time.monotonic() - saved >= self.every:
                     self._checkpoint(history)
@@ -175,8 +186,13 @@ class Session:
         }
 
     def _check_place(self) -> None:
-        if self.out.exists() and not self.overwrite:
-            raise UsageError(f"{self.out} exists already. Choose another name, or pass --force.")
+        claim(self.out, KIND, force=self.overwrite)
+        # The folder of the run goes when it is done, so nothing else may lie in it.
+        if self.folder.exists() and (more := strangers(self.folder, _NAMES)):
+            raise UsageError(
+                f"{self.folder} holds {more[0]}, which is not of a training run. Choose another "
+                "name for the policy, or move that away."
+            )
         if self.folder.exists() and not self.resume and self._checkpoints():
             raise UsageError(
                 f"{self.folder} holds a run that did not finish. Pass --resume to go on with "
@@ -204,7 +220,7 @@ class Session:
             break
         metrics.unlink(missing_ok=True)
         for line in history:
-            append_line(metrics, _told(line))
+            append_line(metrics, _told(line), own=True)
         return history
 
     def _identity(self) -> dict[str, Any]:
@@ -221,7 +237,9 @@ class Session:
 
         arrays, facts = self.trainer.state()
         path = self.folder / f"checkpoint-{len(history):06d}"
-        with atomic_folder(path, kind="checkpoint", overwrite=True) as folder:
+        # One that is there already was damaged, or the run would have gone on from it.
+        shutil.rmtree(path, ignore_errors=True)
+        with atomic_folder(path, kind="checkpoint") as folder:
             (folder / "state.safetensors").write_bytes(to_bytes(arrays))
             write_json(
                 folder / "state.json",

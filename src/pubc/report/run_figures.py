@@ -17,43 +17,49 @@ from pubc.report.drawing import (
     KEPT,
     SERIES,
     canvas,
+    files,
     label,
-    save,
     style,
 )
 from pubc.report.payload import bars, roc
 from pubc.report.run_reading import Run
+from pubc.storage import write_marked
 
 __all__ = ["write_figures"]
 
+KIND = "figure"
 _MOST = 60
 
 
-def write_figures(runs: Sequence[Run], policies: Mapping[str, Any] | None, out: Path) -> list[Path]:
+def write_figures(
+    runs: Sequence[Run], policies: Mapping[str, Any] | None, out: Path, *, force: bool = False
+) -> list[Path]:
     """Draw every figure that the runs and policies have the data for.
 
     Args:
         runs: Filter runs; with several, names of files start with the run's position.
         policies: What policies learned and earned.
-        out: Folder for the files; made where it is missing, files in it are replaced.
+        out: Folder for the files; made where it is missing.
+        force: Replace earlier figures of ours in it.
 
     Returns:
         The files, a PNG and an SVG of each figure.
     """
-    out.mkdir(parents=True, exist_ok=True)
-    written: list[Path] = []
+    drawn: dict[Path, bytes] = {}
     with style():
         for number, run in enumerate(runs, 1):
             prefix = f"run-{number}-" if len(runs) > 1 else ""
             for name, draw in _RUN_FIGURES.items():
                 figure = draw(run)
                 if figure is not None:
-                    written += save(figure, out / f"{prefix}{name}")
+                    drawn |= files(figure, out / f"{prefix}{name}")
         if policies is not None and policies["curves"]:
             for metric in policies["metrics"]:
                 clean = "".join(c if c.isalnum() else "-" for c in metric)
-                written += save(_learning(policies, metric), out / f"learning-{clean}")
-    return written
+                drawn |= files(_learning(policies, metric), out / f"learning-{clean}")
+    # All are drawn before any is written: a refusal leaves the folder as it was.
+    write_marked(drawn, KIND, force=force)
+    return list(drawn)
 
 
 def _rounds(run: Run) -> Figure | None:

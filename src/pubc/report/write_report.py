@@ -13,6 +13,7 @@ from pubc.storage import (
     MANIFEST,
     atomic_file,
     atomic_folder,
+    claim,
     lock,
     read_manifest,
     seal,
@@ -21,6 +22,7 @@ from pubc.storage import (
 
 __all__ = ["Found", "find", "write_report"]
 
+KIND = "report"
 NAMES = ("report.html", "report.md", "report.json")
 """The three forms of a report."""
 _MANIFEST_OWN = ("kind", "version", "files", "seal")
@@ -65,7 +67,7 @@ def find(paths: Sequence[Path]) -> Found:
     return Found(paths)
 
 
-def write_report(folders: Sequence[Path], out: Path | None = None) -> Path:
+def write_report(folders: Sequence[Path], out: Path | None = None, *, force: bool = False) -> Path:
     """Write report.html, report.md and report.json, and return the path of the page.
 
     The report of one run goes into its folder, whose manifest is renewed where it has one; all
@@ -75,21 +77,26 @@ def write_report(folders: Sequence[Path], out: Path | None = None) -> Path:
         folders: Run folders, policy folders and files of records.
         out: Folder for the report; by default the run's own, or one beside the first path
             named after all of them.
+        force: Replace an earlier report at `out`. One at the place of our own choice is always
+            replaced; what is not a report never is.
 
     Raises:
         UsageError: There is nothing at a path, or `out` is not ours to write.
         DataError: What is there is not for a report, or damaged.
         EnvironmentFailure: The disk said no.
     """
+    own = out is None and sum(map(is_run, folders)) == 1
+    place = out or _beside(folders) if folders and not own else None
+    if place is not None:
+        claim(place, KIND, force=force or out is None)
     found = find(folders)
     texts = _texts(found)
-    if out is None and len(found.runs) == 1:
+    if place is None:
         run = found.runs[0].path
         with _unsealed(run):
             _write(run, texts)
         return run / NAMES[0]
-    place = out or _beside(folders)
-    with atomic_folder(place, kind="report", overwrite=True) as new:
+    with atomic_folder(place, kind=KIND, overwrite=force or out is None) as new:
         _write(new, texts)
     return place / NAMES[0]
 

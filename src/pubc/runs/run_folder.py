@@ -26,6 +26,7 @@ from pubc.pu.paper.threshold import Cut
 from pubc.runs.find_expert import Result
 from pubc.storage import (
     MANIFEST,
+    Draft,
     append_line,
     atomic_file,
     read_json,
@@ -35,9 +36,18 @@ from pubc.storage import (
 )
 from pubc.trajectory import TrajectorySet
 
-__all__ = ["KIND", "RunFolder", "keep_list", "plain_table", "score_table", "write_table"]
+__all__ = ["DRAFT", "KIND", "RunFolder", "keep_list", "plain_table", "score_table", "write_table"]
 
 KIND = "filter"
+DRAFT = Draft(
+    "run.json",
+    (
+        "run.json", "keep.json", "scores.csv", "rounds.jsonl", "rounds/round-*.npz",
+        "classifiers/*", "shards/*", "kept.*", "masked.hdf5", "steps.npy",
+        "borderline_steps.npz", "report.html", "report.md", "report.json",
+    ),
+)  # fmt: skip
+"""How an unfinished run is known; docs/run-folder.md lists its files."""
 _ARRAYS = (
     "confidence", "seed_confidence", "votes", "selected", "centres", "counts", "curve",
     "history", "seed_history", "first", "seed_first", "positive", "rest",
@@ -146,6 +156,7 @@ class RunFolder:
                     for t in done.verdict.training
                 ],
             },
+            own=True,
         )
 
     def rounds(self, trajectories: int) -> list[Round]:

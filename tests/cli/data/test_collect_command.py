@@ -78,6 +78,12 @@ def test_an_existing_target_needs_force(capsys, in_folder: Path):
     command = "collect hopper:medium-expert x.npz --steps-per-source 20 --seed-steps 0"
     assert run_line(command, capsys)[0] == 2
     assert (in_folder / "x.npz").read_text() == "mine"
+    code, _, err = run_line(command + " --force", capsys)
+    assert code == 2
+    assert "pubc did not write" in err
+    assert (in_folder / "x.npz").read_text() == "mine"
+    (in_folder / "x.npz").unlink()
+    assert run_line(command, capsys)[0] == 0
     assert run_line(command + " --force", capsys)[0] == 0
 
 

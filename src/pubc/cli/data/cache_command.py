@@ -26,7 +26,7 @@ class Cache:
     """
 
     clear: bool = False
-    """Remove all copies."""
+    """Remove all copies; what pubc cannot prove to have written stays."""
     json: bool = False
     """Print one JSON document instead of text."""
 
@@ -38,6 +38,7 @@ class Cache:
             "limit": copies.limit(),
             "bytes": sum(copy.size for copy in found),
             "copies": [_describe(copy) for copy in found],
+            "others": copies.others(),
             "cleared": self.clear,
         }
         if self.clear:
@@ -66,6 +67,7 @@ def _show(document: dict[str, Any]) -> None:
     count = plural(len(document["copies"]), "copy")
     if document["cleared"]:
         say(f"{count} removed, {_mebibytes(document['bytes'])} freed")
+        _show_others(document)
         return
     share = f"{_mebibytes(document['bytes'])} of at most {_mebibytes(document['limit'])}"
     facts([("folder", document["folder"]), ("copies", f"{count}, {share}")])
@@ -73,6 +75,16 @@ def _show(document: dict[str, Any]) -> None:
         used = time.strftime("%Y-%m-%d %H:%M", time.localtime(copy["used"]))
         source = copy["source"] or "a dataset that it does not name"
         say(f"{used}  {_mebibytes(copy['bytes']):>12}  {copy['format'] or '?':<10}  {source}")
+    _show_others(document)
+
+
+def _show_others(document: dict[str, Any]) -> None:
+    if document["others"]:
+        say(
+            f"{document['others']:,} more in {document['folder']} without the marker of a copy "
+            "(not written by pubc, or by an older version): never removed; delete by hand what "
+            "you do not need"
+        )
 
 
 def _mebibytes(size: int) -> str:

@@ -13,7 +13,7 @@ from pubc.cli.console import say
 from pubc.cli.dataset_flag import Dataset
 from pubc.formats.core.provenance import provenance
 from pubc.formats.trusted_pickle import read_trusted
-from pubc.storage import seal_file
+from pubc.storage import claim, seal_file
 
 __all__ = ["COMMAND", "Convert"]
 
@@ -35,7 +35,7 @@ class Convert:
     version: str | None = None
     """Version of that format, where it has several: v3.0 (the default) or v2.1 of lerobot."""
     force: bool = False
-    """Replace the target if it exists."""
+    """Replace an earlier dataset that pubc wrote."""
     reading: formats.ReadOptions = formats.FROM_COMMAND_LINE
     """How to read the source."""
     i_trust_this_pickle: bool = False
@@ -46,6 +46,7 @@ class Convert:
 
     def run(self) -> dict[str, Any]:
         """Read, write, and say what went where."""
+        claim(self.target, *formats.KINDS, force=self.force)
         if self.i_trust_this_pickle:
             trajectories = read_trusted(self.source, self.reading)
         else:

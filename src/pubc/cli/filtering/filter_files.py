@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pubc import formats
 from pubc.errors import DataError, UsageError
 from pubc.formats.opening.detect import detect
-from pubc.storage import lock
+from pubc.storage import claim, lock
 from pubc.storage.disk import remove
 from pubc.trajectory import TrajectorySet
 
@@ -34,17 +34,19 @@ def open_folder(path: Path, *, force: bool) -> None:
     Raises:
         UsageError: Something is there that must not be replaced.
     """
+    from pubc.runs.run_folder import DRAFT, KIND
+
     # A run killed before its first word leaves hidden files at most.
     if not path.exists() or (path.is_dir() and all(p.name[0] == "." for p in path.iterdir())):
         return
-    ours = (path / "run.json").is_file() and _is_run(path)
-    if not ours:
+    if not (path / "run.json").is_file() or not _is_run(path):
         raise UsageError(f"{path} exists and is not the folder of a filter run. Choose another.")
     if not force:
         raise UsageError(
             f"{path} holds a run already. Go on with it (pubc filter --resume {path}), choose "
             "another folder, or pass --force to replace it."
         )
+    claim(path, KIND, force=True, draft=DRAFT)
     with lock(path):
         for entry in path.iterdir():
             if entry.name != ".lock":

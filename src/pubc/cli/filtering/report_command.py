@@ -45,6 +45,8 @@ class Report:
     their own beside the first. For a page of results also a name that ends in .md or .html."""
     figures: Path | None = None
     """Also draw figures for papers into this folder, each as PNG and SVG."""
+    force: bool = False
+    """Replace an earlier report at --out and earlier figures; never anything else."""
     json: bool = False
     """Print one JSON document instead of text."""
 
@@ -57,7 +59,7 @@ class Report:
         records = [place for path in self.paths if (place := find_records(path)) is not None]
         if records:
             return self._results(records)
-        page = write_report(self.paths, self.out)
+        page = write_report(self.paths, self.out, force=self.force)
         document: dict[str, Any] = {
             "report": str(page),
             "bytes": page.stat().st_size,
@@ -69,7 +71,7 @@ class Report:
 
             found = find(self.paths)
             learned = policies(found.folders, found.files)
-            drawn = write_figures(found.runs, learned, self.figures)
+            drawn = write_figures(found.runs, learned, self.figures, force=self.force)
             document["figures"] = [str(path) for path in drawn]
         if not self.json:
             _show(document)
@@ -83,7 +85,7 @@ class Report:
                 "A folder of `pubc reproduce` is reported alone, and its figures come with its "
                 "page; leave the other paths and --figures away."
             )
-        written = write_results(records[0], self.out)
+        written = write_results(records[0], self.out, force=self.force)
         page = written.pages[-1]
         document = {
             "report": str(page),

@@ -18,13 +18,15 @@ from pubc.cli.dataset_flag import Dataset
 from pubc.cli.engine_flags import HERE, Spread
 from pubc.errors import DataError, UsageError
 from pubc.results import key_of
-from pubc.storage import MANIFEST, hash_file, lock, verify
+from pubc.storage import MANIFEST, claim, hash_file, lock, seal_file, verify
 from pubc.storage.disk import remove
 
 if TYPE_CHECKING:
     from pubc.pu.judge import Bench
 
 __all__ = ["COMMAND", "Score"]
+
+KIND = "scores"
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Score:
     workers: int = 0
     """Blocks scored at the same time; 0 means one per core. Does not change results."""
     force: bool = False
-    """Replace the table if it exists."""
+    """Replace an earlier table of `pubc score`."""
     reading: formats.ReadOptions = formats.FROM_COMMAND_LINE
     """How to read the data."""
     spread: Spread = HERE
@@ -63,8 +65,8 @@ class Score:
         from pubc.pu.shards import rate
         from pubc.runs.run_folder import RunFolder, plain_table, write_table
 
-        if self.out is not None and self.out.exists() and not self.force:
-            raise UsageError(f"{self.out} exists already. Choose another name, or pass --force.")
+        if self.out is not None:
+            claim(self.out, KIND, force=self.force)
         folder = RunFolder(self.filter)
         run = folder.check_finished()
         if run["threshold"] is None:
@@ -89,6 +91,7 @@ class Score:
         mean = mean_confidence(confidence)
         if self.out is not None:
             write_table(self.out, plain_table(trajectories, mean, votes, keep), self.force)
+            seal_file(self.out, kind=KIND)
         if not self.json:
             _show(self, mean, int(keep.sum()), run["threshold"])
         return {

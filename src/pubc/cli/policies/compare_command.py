@@ -9,8 +9,10 @@ from typing import Annotated, Any
 import tyro
 
 from pubc.cli.console import say
+from pubc.cli.policies.comparison_plot import KIND, draw
 from pubc.cli.policies.evaluate_command import as_record, find_environment, measure
 from pubc.errors import UsageError
+from pubc.storage import claim
 
 __all__ = ["COMMAND", "Compare"]
 
@@ -42,6 +44,8 @@ class Compare:
     """Also draw the returns: .png or .svg."""
     record: Path | None = None
     """Also append one JSON line per policy to this file."""
+    force: bool = False
+    """Replace an earlier picture of `pubc compare` at --plot."""
     json: bool = False
     """Print one JSON document instead of text."""
 
@@ -49,6 +53,8 @@ class Compare:
         """Evaluate each, and compare."""
         from pubc import results
 
+        if self.record is not None:
+            results.check(self.record)
         self._check()
         environment = find_environment(self.policies[0], self.env)
         found = [
@@ -70,9 +76,7 @@ class Compare:
             "policies": compared,
         }
         if self.plot is not None:
-            from pubc.cli.policies.comparison_plot import draw
-
-            draw(compared, environment, self.plot)
+            draw(compared, environment, self.plot, force=self.force)
             document["plot"] = str(self.plot)
         if self.record is not None:
             for one in found:
@@ -86,6 +90,8 @@ class Compare:
             raise UsageError("Comparing takes two policies or more, each named once.")
         if self.plot is not None and self.plot.suffix not in (".png", ".svg"):
             raise UsageError(f"--plot writes .png or .svg. Got {self.plot.name}.")
+        if self.plot is not None:
+            claim(self.plot, KIND, force=self.force)
 
 
 COMMAND = Compare

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pubc.storage import atomic_file
+from pubc.storage import write_marked
 
-__all__ = ["draw"]
+__all__ = ["KIND", "draw"]
+
+KIND = "comparison"
+"""What the picture is, for the mark in it."""
 
 
-def draw(policies: Sequence[dict[str, Any]], environment: str, path: Path) -> None:
+def draw(
+    policies: Sequence[dict[str, Any]], environment: str, path: Path, *, force: bool = False
+) -> None:
     """Draw the returns of several policies beside one another, as .png or .svg."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -34,6 +40,7 @@ def draw(policies: Sequence[dict[str, Any]], environment: str, path: Path) -> No
     axes.set_ylabel("return")
     axes.set_title(f"{environment}: returns, mean and 95 % interval")
     axes.grid(axis="y", alpha=0.3)
-    with atomic_file(path, overwrite=True) as temporary:
-        figure.savefig(temporary, format=path.suffix[1:], dpi=150, metadata={"Date": None}
-                       if path.suffix == ".svg" else None)  # fmt: skip
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format=path.suffix[1:], dpi=150, metadata={"Date": None}
+                   if path.suffix == ".svg" else None)  # fmt: skip
+    write_marked({path: drawn.getvalue()}, KIND, force=force)

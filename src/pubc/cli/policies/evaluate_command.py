@@ -59,6 +59,8 @@ class Evaluate:
         """Play with progress, and say what came out."""
         from pubc import results
 
+        if self.record is not None:
+            results.check(self.record)
         environment = find_environment(self.policy, self.env)
         document = measure(
             self.policy,

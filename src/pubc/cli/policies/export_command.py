@@ -30,7 +30,7 @@ class Export:
     out: Annotated[Path, tyro.conf.Positional]
     """File to write: .onnx or .pt (TorchScript)."""
     force: bool = False
-    """Replace the file if it exists."""
+    """Replace an earlier export."""
     json: bool = False
     """Print one JSON document instead of text."""
 

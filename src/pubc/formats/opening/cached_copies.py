@@ -2,7 +2,8 @@
 
 Copies are removed when a new one brings all of them above the limit, the one that was not used
 for the longest time first. Who has mapped a copy that goes keeps reading it; who comes later
-reads the dataset again.
+reads the dataset again. Only entries with our marker go, one by one, and links are not followed:
+whatever else lies in the folder is somebody's.
 """
 
 from __future__ import annotations
@@ -15,9 +16,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pubc.errors import EnvironmentFailure, UsageError
-from pubc.storage import discard
+from pubc.formats import store
+from pubc.storage import entry_files, remove_entry
+from pubc.trajectory import TrajectorySet
 
-__all__ = ["LIMIT", "Copy", "clear", "copies", "folder", "limit", "touch", "trim"]
+__all__ = [
+    "LIMIT",
+    "Copy",
+    "clear",
+    "copies",
+    "folder",
+    "limit",
+    "others",
+    "touch",
+    "trim",
+    "write",
+]
 
 LIMIT = 10.0
 """GiB that all copies together may take, unless $PUBC_CACHE_GIB says otherwise."""
@@ -62,20 +76,43 @@ def limit() -> int:
     return int(gibibytes * 2**30)
 
 
+def write(path: Path, trajectories: TrajectorySet, source: Path, origin: str) -> None:
+    """Write the copy of a dataset, in place of a damaged one.
+
+    Raises:
+        UsageError: Something is there that is not provably a copy of ours.
+        EnvironmentFailure: The disk said no.
+    """
+    _remove(path)
+    store.write(path, trajectories, overwrite=False, copy_of=(source, origin))
+
+
 def copies() -> list[Copy]:
-    """Every copy in the cache, the one that was not used for the longest time first."""
+    """Every copy in the cache, the one that was not used for the longest time first.
+
+    Only what carries the marker of a copy counts: $PUBC_CACHE may name a folder that has other
+    things in it, and they are neither counted nor ever removed.
+    """
     found = []
-    for path in folder().glob("[!.]*.store"):
+    for path in _entries():
+        files = entry_files(path)
+        if files is None or path.name.startswith("."):
+            continue
         with contextlib.suppress(OSError):  # another process may be removing it
-            size = sum(file.stat().st_size for file in path.iterdir())
-            found.append(Copy(path, size, path.stat().st_mtime))
+            size = sum((path / name).lstat().st_size for name in files)
+            found.append(Copy(path, size, path.lstat().st_mtime))
     return sorted(found, key=lambda copy: copy.used)
+
+
+def others() -> int:
+    """How many things lie beside the copies that are not provably ours."""
+    return sum(entry_files(path) is None for path in _entries())
 
 
 def touch(path: Path) -> None:
     """Note that a copy was used just now."""
     with contextlib.suppress(OSError):  # somebody else's cache can still be read
-        os.utime(path)
+        os.utime(path, follow_symlinks=False)
 
 
 def trim(newest: Path) -> None:
@@ -88,28 +125,37 @@ def trim(newest: Path) -> None:
         if copy.path != newest:
             excess -= copy.size
             _remove(copy.path)
-    for path in folder().glob(".*"):
+    for path in _entries():
         with contextlib.suppress(OSError):
-            if time.time() - path.stat().st_mtime > _DAY:
+            if path.name.startswith(".") and time.time() - path.lstat().st_mtime > _DAY:
                 _remove(path)
 
 
 def clear() -> None:
-    """Remove all copies, and what killed processes left of others.
+    """Remove all copies, and what killed processes left of others; nothing else.
 
     Raises:
-        EnvironmentFailure: Something could not be removed.
+        EnvironmentFailure: A copy could not be removed.
     """
-    place = folder()
-    for path in list(place.iterdir()) if place.is_dir() else []:
+    for path in _entries():
         _remove(path)
-    left = sum(1 for _ in place.iterdir()) if place.is_dir() else 0
+    left = sum(entry_files(path) is not None for path in _entries())
     if left:
         raise EnvironmentFailure(
-            f"{place}: {left:,} of its entries could not be removed; who owns them?"
+            f"{folder()}: {left:,} of its copies could not be removed; who owns them?"
         )
+
+
+def _entries() -> list[Path]:
+    """What lies in the cache; nothing where the folder is a link to somewhere else."""
+    place = folder()
+    if place.is_symlink() or not place.is_dir():
+        return []
+    with contextlib.suppress(OSError):
+        return list(place.iterdir())
+    return []
 
 
 def _remove(path: Path) -> None:
     with contextlib.suppress(OSError):
-        discard(path)
+        remove_entry(path)

@@ -26,7 +26,7 @@ from typing import Any, NoReturn
 
 import pubc
 from pubc import errors
-from pubc.errors import DataError, EnvironmentFailure, PubcError
+from pubc.errors import DataError, EnvironmentFailure, PubcError, UsageError
 from pubc.formats.core.options import ReadOptions
 
 __all__ = ["Answer", "Limits", "parse_in_child"]
@@ -212,6 +212,7 @@ def _limit(limits: dict[str, int]) -> None:
 def _serve(request: dict[str, Any]) -> dict[str, Any]:
     from pubc import formats
     from pubc.formats import store
+    from pubc.formats.opening import cached_copies
     from pubc.formats.opening.detect import detect
     from pubc.formats.opening.open_dataset import is_hdf5
 
@@ -224,9 +225,9 @@ def _serve(request: dict[str, Any]) -> dict[str, Any]:
     trajectories = formats.parse(path, name, options)
     if request["cache"] is not None and module.SLOW:
         try:
-            store.write(Path(request["cache"]), trajectories, overwrite=True, copy_of=(path, name))
+            cached_copies.write(Path(request["cache"]), trajectories, path, name)
             return {"format": name, "kept": True}
-        except EnvironmentFailure:
+        except (EnvironmentFailure, UsageError):
             pass  # a cache that cannot be written costs time, not the result
     store.write(Path(request["store"]), trajectories, overwrite=True)
     return {"format": name, "kept": False}

@@ -64,7 +64,7 @@ def open_dataset(path: Path, options: ReadOptions) -> Opened:
     if name in OWN and options.isolate != "on":
         return Opened(_here(path, name, options), name)
     copy = None
-    if options.cache and copies.limit():
+    if options.cache and copies.limit() and not copies.folder().is_symlink():
         copy = copies.folder() / f"{dataset_key(path, options)}.store"
     found = None if copy is None else _from_cache(copy)
     if found is not None:
@@ -76,7 +76,7 @@ def open_dataset(path: Path, options: ReadOptions) -> Opened:
     if copy is not None and formats.get(name).SLOW:
         # A cache that cannot be written costs time, not the result.
         with contextlib.suppress(PubcError):
-            store.write(copy, trajectories, overwrite=True, copy_of=(path, name))
+            copies.write(copy, trajectories, path, name)
             copies.trim(copy)
     return Opened(trajectories, name)
 

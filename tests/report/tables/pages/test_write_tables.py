@@ -226,3 +226,21 @@ def test_a_table_that_was_not_begun_is_a_table(tmp_path):
     text = write_results(tmp_path / "records").pages[0].read_text()
     assert "not computed" in text
     assert read_tables(tmp_path / "records")[0].sheet.random_seeds == 0
+
+
+def test_a_page_replaces_only_a_page_and_only_when_asked(tmp_path, capsys):
+    all_tables(tmp_path / "records")
+    thesis = tmp_path / "thesis.md"
+    thesis.write_text("years")
+    words = ["report", tmp_path / "records", "--out", thesis]
+    for more in ([], ["--force"]):
+        assert run(capsys, *words, *more)[0] == 2
+    assert thesis.read_text() == "years"
+    assert not (tmp_path / "images").exists()
+    thesis.unlink()
+    assert run(capsys, *words)[0] == 0
+    thesis.write_text(thesis.read_text() + "my own words")
+    assert run(capsys, *words, "--force")[0] == 2
+    assert "my own words" in thesis.read_text()
+    write_results(tmp_path / "records")
+    write_results(tmp_path / "records")

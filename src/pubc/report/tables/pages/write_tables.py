@@ -13,10 +13,11 @@ from pubc.report.tables.pages.table_figures import draw
 from pubc.report.tables.pages.table_html import as_html
 from pubc.report.tables.pages.table_markdown import as_markdown
 from pubc.report.tables.records_folder import Table, read_tables
-from pubc.storage import atomic_file
+from pubc.storage import write_marked
 
 __all__ = ["Written", "write_results"]
 
+KIND = "report"
 _IMAGES = "images"
 _NAME = "results"
 
@@ -33,7 +34,7 @@ class Written:
     """What the page is about."""
 
 
-def write_results(records: Path, out: Path | None = None) -> Written:
+def write_results(records: Path, out: Path | None = None, *, force: bool = False) -> Written:
     """Write the page of a folder of records.
 
     Args:
@@ -41,8 +42,11 @@ def write_results(records: Path, out: Path | None = None) -> Written:
         out: A name ending in .md for the Markdown alone, with its figures in images/ beside it;
             one ending in .html for the page alone; or a folder for both. By default the folder
             that the records are in.
+        force: Replace earlier pages at `out`. Those in the folder that the records are in are
+            always replaced; a file that is not provably a page of ours never is.
 
     Raises:
+        UsageError: Something is there that must not be replaced.
         DataError: A head, a record or a note is not what it should be.
         EnvironmentFailure: The disk said no.
     """
@@ -58,26 +62,20 @@ def write_results(records: Path, out: Path | None = None) -> Written:
         pages, folder = [place / f"{_NAME}.md", place / f"{_NAME}.html"], place
     seen = {name: f"{_IMAGES}/{_NAME}-{name}.svg" for name in pictures}
     figures = [] if folder is None else [folder / path for path in seen.values()]
-    for figure, picture in zip(figures, pictures.values(), strict=False):
-        _write(figure, picture)
+    files = dict(zip(figures, pictures.values(), strict=False))
     for page in pages:
         if page.suffix == ".html":
             text = as_html(tables, pictures)
         else:
             text = as_markdown(tables, seen, _relative(records, page.parent))
-        _write(page, text.encode("utf-8"))
+        files[page] = text.encode("utf-8")
+    write_marked(files, KIND, force=force or out is None)
     return Written(tuple(pages), tuple(figures), tuple(tables))
 
 
 def _pictures(tables: Sequence[Table]) -> dict[str, bytes]:
     drawn = {table.sheet.head.table: draw(table.sheet) for table in tables}
     return {name: encoded(figure, "svg") for name, figure in drawn.items() if figure is not None}
-
-
-def _write(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_file(path, overwrite=True) as new:
-        new.write_bytes(content)
 
 
 def _relative(path: Path, start: Path) -> str:
