@@ -5,7 +5,16 @@ from pathlib import Path
 import pytest
 
 from pubc.errors import UsageError
-from pubc.storage import Draft, atomic_folder, claim, mark, seal_file, write_json, write_marked
+from pubc.storage import (
+    Draft,
+    atomic_folder,
+    claim,
+    mark,
+    seal_file,
+    strangers,
+    write_json,
+    write_marked,
+)
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\x00\x00\x00\x00IEND\xaeB`\x82"
 
@@ -110,3 +119,11 @@ def test_an_unfinished_folder_is_known_by_its_draft(tmp_path):
     assert "pubc did not write" in refused(tmp_path / "run", "report", draft=draft)
     (tmp_path / "run" / "thesis.tex").write_text("years")
     assert "pubc did not write" in refused(tmp_path / "run", "filter", draft=draft)
+
+
+def test_what_a_killed_write_left_is_no_stranger(tmp_path):
+    left = tmp_path / "run" / ".checkpoint-000020.tmp-0123abcd-77-89abcdef"
+    left.mkdir(parents=True)
+    (left / "state.safetensors").write_bytes(b"half")
+    (tmp_path / "run" / "mine.txt").write_text("mine")
+    assert strangers(tmp_path / "run", ()) == ["mine.txt"]

@@ -107,7 +107,8 @@ def strangers(folder: Path, patterns: Collection[str]) -> list[str]:
     return [
         name
         for name in sorted(content_of(folder))
-        if not is_temporary(name) and not any(fnmatch.fnmatchcase(name, p) for p in patterns)
+        if not any(map(is_temporary, name.split("/")))
+        and not any(fnmatch.fnmatchcase(name, p) for p in patterns)
     ]
 
 
