@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-EXTRAS := dev,minari,lerobot,zarr,rlds,mujoco,trifinger,sb3,d3rlpy,onnx,ray
+EXTRAS := dev,all
 
 .PHONY: setup setup-test demo test check-full clean
 

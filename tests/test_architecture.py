@@ -10,6 +10,7 @@ import pubc
 ROOT = Path(pubc.__file__).parent
 # A module may import from the lines below its own, never from its own line or above.
 LAYERS = [
+    {"__main__"},
     {"cli"},
     {"experiments"},
     {"runs"},

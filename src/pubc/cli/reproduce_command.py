@@ -28,10 +28,6 @@ class Reproduce:
     a filter, a learner and a random seed. Finished cells are records in OUT/records, and are not
     computed again; datasets and filters are shared between cells and tables through OUT/cache. A
     run that was stopped or killed goes on when the same command is given again.
-
-        pubc reproduce pu-accuracy --out tables --engine processes
-        pubc reproduce pu-accuracy --out tables --list
-        pubc reproduce ablation --out tables --data trifinger-push=push.npz
     """
 
     table: Annotated[str | None, tyro.conf.Positional] = None

@@ -130,7 +130,7 @@ def _check_version(version: str) -> None:
     if all(map(str.isdecimal, numbers)) and tuple(map(int, numbers)) < _OLDEST:
         raise UsageError(
             f"Ray {version} cannot ask for a token, so anybody could connect to it. Install a "
-            "newer one: pip install --upgrade 'pubc[ray]'"
+            "newer one: pip install --upgrade 'ray>=2.52'"
         )
 
 

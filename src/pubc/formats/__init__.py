@@ -7,7 +7,7 @@ A format is a module of this package with these names, loaded when it is first n
     read(path, options, findings) -> TrajectorySet
     write(path, trajectories, *, overwrite) -> None                      (optional)
     VERSIONS    what `write` also takes as `version`, its default first  (optional)
-    subset(selection, target, *, overwrite) -> None                      (optional)
+    subset(selection, target, *, overwrite) -> remarks or None           (optional)
 
 `subset` copies selected trajectories from a source of the same format with everything it
 holds about them, also what a `TrajectorySet` does not carry.
@@ -95,8 +95,8 @@ class Format(Protocol):
         ...
 
     @staticmethod
-    def subset(selection: Selection, target: Path, *, overwrite: bool) -> None:
-        """Copy the selected trajectories, with all the source says of them."""
+    def subset(selection: Selection, target: Path, *, overwrite: bool) -> tuple[str, ...] | None:
+        """Copy the selected trajectories, with all the source says of them; remarks, if any."""
         ...
 
 
@@ -214,15 +214,18 @@ def save_subset(
     options: ReadOptions,
     *,
     overwrite: bool = False,
-) -> None:
+) -> tuple[str, ...]:
     """Write the kept trajectories of a source in its own format, losing nothing.
 
     Formats that know how copy from the source itself; the others are written from the set.
+
+    Returns:
+        Remarks for the user, where something could be better.
     """
     name = options.format or detect(source)
     module = get(name)
     if hasattr(module, "subset"):
         selection = Selection(source, kept, replace(options, format=name))
-        module.subset(selection, target, overwrite=overwrite)
-    else:
-        save(target, trajectories[kept], format=name, overwrite=overwrite)
+        return module.subset(selection, target, overwrite=overwrite) or ()
+    save(target, trajectories[kept], format=name, overwrite=overwrite)
+    return ()

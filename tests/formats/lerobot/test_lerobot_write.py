@@ -291,23 +291,6 @@ def with_video(root: Path, template: str) -> Path:
     return root
 
 
-def test_a_video_set_gets_a_keep_list_and_the_commands_that_use_it(tmp_path):
-    root = write_v3(tmp_path / "my set", [(0, 0, [0, 1, 2, 3])], [4, 6, 5, 3])
-    with_video(root, "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4")
-    lerobot.subset(Selection(root, np.array([0, 2]), OPTIONS), tmp_path / "part", overwrite=False)
-    keep = json.loads((tmp_path / "part/keep.json").read_text())
-    assert keep["episodes"] == [0, 2]
-    train, edit = keep["commands"]
-    assert lerobot.keep_command(root, [2, 0]) == f"{train}\n{edit}"
-    assert train == (
-        f"lerobot-train --dataset.repo_id='my set' --dataset.root='{root}' "
-        '--dataset.episodes="[0, 2]"'
-    )
-    assert edit.startswith(f"lerobot-edit-dataset --repo_id 'my set' --root '{root}' ")
-    assert edit.endswith('--operation.type delete_episodes --operation.episode_indices "[1, 3]"')
-    assert f"--new_repo_id '{root}_kept'" in edit
-
-
 def test_old_videos_are_copied_one_by_one(tmp_path):
     root = write_v21(tmp_path / "set", [4, 6, 5, 3])
     template = "videos/chunk-{episode_chunk:03d}/{video_key}/episode_{episode_index:06d}.mp4"
@@ -326,7 +309,7 @@ def test_old_videos_are_copied_one_by_one(tmp_path):
 
 def test_without_pyarrow_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    with pytest.raises(MissingExtraError, match=r"pubc\[lerobot\]"):
+    with pytest.raises(MissingExtraError, match="the extra 'lerobot'"):
         lerobot.read(MADE, OPTIONS, Findings(MADE))
 
 

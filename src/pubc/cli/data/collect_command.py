@@ -29,10 +29,6 @@ class Collect:
     --policies; custom is your own environment and policies. Trajectories come shuffled, with
     the policy that acted in `sources`. Seed positives go to OUT-seed. A run that was stopped
     goes on when the same command is given again.
-
-        pubc collect ant:E+W mixed.npz --steps-per-source 50000
-        pubc collect custom mine.npz --environment hopper --policy E+=hopper/expert
-          --policy W=hopper/medium --share W=0.5 --action-noise W=0.2
     """
 
     recipe: Annotated[str, tyro.conf.Positional]

@@ -32,7 +32,7 @@ class Formats:
         if not self.json:
             for name, entry in document.items():
                 verbs = "read, write" if entry["writes"] else "read"
-                extra = f" (needs pubc[{entry['extra']}])" if entry["extra"] else ""
+                extra = f" (needs the extra {entry['extra']})" if entry["extra"] else ""
                 say(f"{name:<10}  {verbs:<11}  {entry['description']}{extra}")
         return document
 

@@ -28,13 +28,6 @@ class Report:
 
     The folder of `pubc reproduce` becomes a page of results: the paper's tables with its figures
     beside ours, results.md with pictures and one results.html.
-
-        pubc report RUN
-        pubc report RUN_A RUN_B --out comparison
-        pubc report RUN policy-0 policy-1 policy-2 results.jsonl
-        pubc report RUN --figures paper/figures
-        pubc report reproduced
-        pubc report reproduced/records --out results.md
     """
 
     paths: Annotated[tuple[Path, ...], tyro.conf.Positional]

@@ -24,8 +24,6 @@ class Compare:
     The first policy is what the others are compared with. Trajectory k of every policy begins
     in the same state, so differences are taken pair by pair; an interval that excludes zero is
     marked. Trainings differ by their seeds too: compare several of each before you conclude.
-
-        pubc compare cloned-all cloned-kept --env ant --plot comparison.png
     """
 
     policies: Annotated[tuple[str, ...], tyro.conf.Positional]

@@ -30,9 +30,6 @@ class Evaluate:
     POLICY is a folder of `pubc train`, or a policy of the zoo such as ant/expert. The score is
     the paper's, (return - min) / (max - min), with reference returns where they are known. The
     result is the same for any number of processes.
-
-        pubc evaluate policy --env ant --episodes 100 --processes 2
-        pubc evaluate ant/expert --json
     """
 
     policy: Annotated[str, tyro.conf.Positional]

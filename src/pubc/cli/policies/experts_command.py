@@ -16,14 +16,11 @@ __all__ = ["COMMAND", "Experts"]
 
 @dataclass(frozen=True)
 class Experts:
-    """Train an expert and a weak policy with stable-baselines3 (pip install 'pubc[sb3]').
+    """Train an expert and a weak policy with stable-baselines3 (the extra sb3).
 
     Writes OUT/expert.safetensors and OUT/weak.safetensors with their cards, in the format of
     the zoo: `pubc collect custom` takes them, `pubc zoo FILE --measure 10` scores them. Train
     twice with different random seeds for two experts with different habits.
-
-        pubc experts train ant ant-1 --algo td3 --random-seed 1
-        pubc collect custom ant.npz --environment ant --policy E+=ant-1/expert.safetensors
     """
 
     action: Annotated[Literal["train"], tyro.conf.Positional]

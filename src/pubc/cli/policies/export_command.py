@@ -20,9 +20,6 @@ class Export:
 
     The file is checked against the policy (the largest difference is printed; more than 1e-5
     is refused) and timed for one action. A Decision Transformer takes its last steps as inputs.
-
-        pubc export policy policy.onnx
-        pubc export policy policy.pt
     """
 
     policy: Annotated[Path, tyro.conf.Positional]

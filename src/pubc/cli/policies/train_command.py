@@ -38,11 +38,6 @@ class Train:
     dt. The policy folder holds config.json, policy.safetensors with the normaliser, and
     metrics.jsonl; `pubc evaluate` and `pubc export` take it. A run that was stopped goes on
     with --resume, and ends with the same bytes.
-
-        pubc train RUN --out policy
-        pubc train mixed.npz --algo 10%bc --recipe paper --out top-tenth
-        pubc train mixed.npz --algo dwbc --positives mixed-seed.npz --out weighted
-        pubc train mixed.npz --algo iql --out iql --evaluate-every 5000 --env hopper
     """
 
     data: Annotated[Dataset, tyro.conf.Positional]

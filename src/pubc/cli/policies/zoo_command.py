@@ -19,9 +19,6 @@ class Zoo:
 
     Each has a card: environment and arguments, algorithm, training steps, and returns with
     the command that measured them. Recipes (`pubc collect`) name them as ENVIRONMENT/ROLE.
-
-        pubc zoo
-        pubc zoo ant/expert --measure 10
     """
 
     names: Annotated[tuple[str, ...], tyro.conf.Positional] = ()

@@ -50,15 +50,12 @@ def read(path: Path, options: ReadOptions, findings: Findings) -> TrajectorySet:
     return trajectories
 
 
-def subset(selection: Selection, target: Path, *, overwrite: bool) -> None:
-    """Copy the kept trajectories with all their columns, renumbered.
-
-    A v3.0 set with video gets a `keep.json` instead, with the lerobot commands that use it.
-    """
+def subset(selection: Selection, target: Path, *, overwrite: bool) -> tuple[str, ...]:
+    """Copy the kept trajectories with all their columns and films, renumbered."""
     source, options = selection.source, selection.options
     trajectories, numbers = _read(source, options, Findings(source, strict=options.strict))
     chosen = [numbers[str(name)] for name in trajectories.ids[selection.kept]]
-    subset_of(read_info(source, Findings(source)), target, chosen, overwrite=overwrite)
+    return subset_of(read_info(source, Findings(source)), target, chosen, overwrite=overwrite)
 
 
 def _read(

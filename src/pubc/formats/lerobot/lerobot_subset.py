@@ -1,15 +1,12 @@
-"""A part of a LeRobot dataset as a dataset of its own, or the words that make lerobot use it.
+"""A part of a LeRobot dataset as a dataset of its own, and the words that make lerobot use it.
 
-Every column of the kept episodes is copied, also those that pubc does not understand. Video
-is copied where a version keeps one file per episode (v2.1); where many episodes share a file
-(v3.0) cutting means encoding again, which is lerobot's business: there the keep list and the
-command lines are written instead.
+Every column of the kept episodes is copied, also those that pubc does not understand, and so are
+their films (`lerobot_films`).
 """
 
 from __future__ import annotations
 
 import shlex
-import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from pubc.formats.core.findings import Findings
+from pubc.formats.lerobot.lerobot_films import copy_films, copy_single_films
 from pubc.formats.lerobot.lerobot_meta import (
     Info,
-    fill,
     inside,
     read_episodes,
     read_info,
@@ -30,12 +27,14 @@ from pubc.formats.lerobot.lerobot_notes import read_notes
 from pubc.formats.lerobot.lerobot_write import CHUNK, KIND, Writer
 from pubc.formats.parquet.parquet_read import read_table, to_numpy
 from pubc.formats.parquet.parquet_write import join, pick
-from pubc.storage import atomic_folder, write_json
+from pubc.storage import atomic_folder
 
 __all__ = ["keep_command", "numbers_of", "subset_of"]
 
 
-def subset_of(info: Info, target: Path, numbers: Sequence[int], *, overwrite: bool) -> None:
+def subset_of(
+    info: Info, target: Path, numbers: Sequence[int], *, overwrite: bool
+) -> tuple[str, ...]:
     """Copy the given episodes with every column, renumbered in the order given.
 
     Args:
@@ -43,16 +42,10 @@ def subset_of(info: Info, target: Path, numbers: Sequence[int], *, overwrite: bo
         target: Where to write.
         numbers: `episode_index` of each episode to keep.
         overwrite: Replace an existing target.
+
+    Returns:
+        Remarks for the user, where something could be better.
     """
-    if info.version == "v3.0" and info.videos:
-        with atomic_folder(target, kind="lerobot-keep", overwrite=overwrite) as folder:
-            document = {
-                "source": str(info.root),
-                "episodes": [int(number) for number in numbers],
-                "commands": keep_command(info.root, numbers).splitlines(),
-            }
-            write_json(folder / "keep.json", document)
-        return
     listed = read_episodes(info, Findings(info.root), stats=True)
     rows = {} if listed is None else {int(n): i for i, n in enumerate(listed.numbers)}
     facts = {} if listed is None else listed.columns
@@ -60,6 +53,12 @@ def subset_of(info: Info, target: Path, numbers: Sequence[int], *, overwrite: bo
     tasks = read_tasks(info) or {0: "unknown"}
     with atomic_folder(target, kind=KIND, overwrite=overwrite) as folder:
         writer = Writer(folder, info.version)
+        films: dict[int, dict[str, Any]] = {}
+        remarks: tuple[str, ...] = ()
+        if info.version == "v3.0":
+            films, remarks = copy_films(info, listed, folder, numbers)
+        else:
+            copy_single_films(info, folder, numbers, CHUNK)
         for number, table in _episode_tables(info, numbers):
             also = {
                 name: values[rows[number]]
@@ -68,17 +67,18 @@ def subset_of(info: Info, target: Path, numbers: Sequence[int], *, overwrite: bo
             }
             used = also.pop("tasks", None)
             used = used if isinstance(used, list) else []
+            also |= films.get(number, {})
             writer.add(table, used, also=also, stats=image_stats.get(number))
         changed: dict[str, Any] = dict(info.document)
         if info.version == "v2.1":
             changed["total_videos"] = len(info.videos) * len(numbers)
-            _copy_videos(info, folder, numbers)
         writer.close(changed, tasks)
         notes = read_notes(info, Findings(info.root))
         if notes is not None:
             order = sorted(rows) if rows else sorted(numbers)
             places = {number: place for place, number in enumerate(order)}
             notes.write(folder, [places[number] for number in numbers])
+    return remarks
 
 
 def _episode_tables(info: Info, numbers: Sequence[int]) -> Iterator[tuple[int, Any]]:
@@ -125,28 +125,6 @@ def _image_stats(
                 if name in images:
                     found[number].setdefault(name, {})[kind] = values[row]
     return found
-
-
-def _copy_videos(info: Info, folder: Path, numbers: Sequence[int]) -> None:
-    """v2.1 keeps one video per episode, so a copy needs no encoding."""
-    template = str(info.document.get("video_path") or "")
-    size = max(1, info.count("chunks_size") or CHUNK)
-    for new, old in enumerate(numbers):
-        for key in info.videos:
-            there: dict[str, Any] = {
-                "episode_index": old,
-                "episode_chunk": old // size,
-                "video_key": key,
-            }
-            here: dict[str, Any] = {
-                "episode_index": new,
-                "episode_chunk": new // CHUNK,
-                "video_key": key,
-            }
-            source = inside(info.root, info.root / fill(template, there))
-            target = inside(folder, folder / fill(template, here))
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, target)
 
 
 def numbers_of(root: Path, ids: Sequence[str]) -> list[int]:

@@ -27,7 +27,8 @@ def format_for_new(path: Path) -> str:
         return _SUFFIXES[path.suffix.lower()]
     raise UsageError(
         f"The suffix {path.suffix!r} of {path.name} names no format. Use one of "
-        f"{', '.join(s for s in _SUFFIXES if s)}, or pass --format NAME (`pubc formats`)."
+        f"{', '.join(s for s in _SUFFIXES if s)}, or name the format with --to (`pubc formats` "
+        "lists them)."
     )
 
 
