@@ -1,10 +1,12 @@
 """One file for a robot, acting as the policy it came from."""
 
+import json
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from pubc.errors import DataError, MissingExtraError, UnknownNameError, UsageError
 from pubc.policies import export_policy as exports
@@ -79,3 +81,67 @@ def test_an_existing_file_is_kept(tmp_path: Path):
     assert (tmp_path / "p.pt").read_text() == "mine"
     export(random_policy(), tmp_path / "q.pt")
     export(random_policy(), tmp_path / "q.pt", overwrite=True)
+
+
+ABOUT = {
+    "learner": "bc",
+    "random_seed": 7,
+    "data": {
+        "name": "kept.npz",
+        "observation_keys": [{"key": "joints", "size": 3}, {"key": "cube", "size": 2}],
+        "action_key": "torque",
+    },
+}
+
+
+def check_card(told: dict) -> None:
+    policy = random_policy()
+    assert told["observation"]["keys"] == [
+        {"key": "joints", "size": 3, "from": 0, "to": 3},
+        {"key": "cube", "size": 2, "from": 3, "to": 5},
+    ]
+    assert told["normalisation"]["mean"] == policy.normaliser.mean.tolist()
+    assert told["normalisation"]["inside"] is True
+    assert told["action"]["key"] == "torque"
+    assert told["action"]["low"] == policy.actions.low.tolist()
+    assert told["action"]["high"] == policy.actions.high.tolist()
+    assert told["provenance"] == ABOUT
+    assert told["inputs"] == ["observation"]
+
+
+def test_e6_an_onnx_file_says_what_a_robot_has_to_know(tmp_path: Path):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    export(random_policy(), tmp_path / "p.onnx", about=ABOUT)
+    session = onnxruntime.InferenceSession(
+        (tmp_path / "p.onnx").read_bytes(), providers=["CPUExecutionProvider"]
+    )
+    texts = session.get_modelmeta().custom_metadata_map
+    assert texts["pubc.version"]
+    check_card(
+        {k.removeprefix("pubc."): json.loads(v) for k, v in texts.items() if k != "pubc.version"}
+    )
+
+
+def test_e6_a_torchscript_file_says_what_a_robot_has_to_know(tmp_path: Path):
+    export(random_policy(), tmp_path / "p.pt", about=ABOUT)
+    told = {"pubc.json": ""}
+    torch.jit.load(str(tmp_path / "p.pt"), _extra_files=told)
+    check_card(json.loads(told["pubc.json"]))
+
+
+def test_e6_the_parts_of_a_named_observation_reach_the_policy(tmp_path: Path, capsys):
+    from pubc.cli.main import main
+    from tests.formats.lerobot_sets import write_v3
+
+    pytest.importorskip("pyarrow")
+    root = write_v3(tmp_path / "set", [(0, 0, [0, 1, 2, 3])], [20, 20, 20, 20])
+    words = ["train", root, "--out", tmp_path / "p", "--epochs", "1", "--isolate", "off"]
+    assert main([str(word) for word in words]) == 0, capsys.readouterr().err
+    capsys.readouterr()
+    assert main(["export", str(tmp_path / "p"), str(tmp_path / "p.pt"), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["card"]
+    config = json.loads((tmp_path / "p/config.json").read_text())
+    assert config["data"]["observation_keys"] == [{"key": "observation.state", "size": 3}]
+    assert config["data"]["action_key"] == "action"
+    assert [part["key"] for part in told["observation"]["keys"]] == ["observation.state"]
+    assert told["provenance"]["data"]["fingerprint"]

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import logging
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pubc.errors import DataError, MissingExtraError, UnknownNameError
+from pubc.policies.export_card import CARD, card, properties
 from pubc.policies.networks import NetworkPolicy
 from pubc.policies.policy_folder import TrainedPolicy
 from pubc.storage import atomic_file, claim, seal_file
@@ -52,14 +54,23 @@ class Exported:
     """Median time for one action, measured here."""
     inputs: tuple[str, ...]
     """Names of the inputs in order."""
+    card: Mapping[str, Any]
+    """What the file says of itself."""
 
 
-def export(policy: TrainedPolicy, path: Path, *, overwrite: bool = False) -> Exported:
+def export(
+    policy: TrainedPolicy,
+    path: Path,
+    *,
+    about: Mapping[str, Any] | None = None,
+    overwrite: bool = False,
+) -> Exported:
     """Write a policy as one file, check it, and time it.
 
     Args:
         policy: A trained policy.
         path: Ends in .onnx or .pt.
+        about: config.json of the policy's folder, for what the file says of itself.
         overwrite: Replace an earlier export, as NAME.manifest.json beside it proves one.
 
     Raises:
@@ -73,11 +84,12 @@ def export(policy: TrainedPolicy, path: Path, *, overwrite: bool = False) -> Exp
     claim(path, KIND, force=overwrite)
     module = policy.module().eval()
     names, examples = _examples(policy)
+    told = card(policy, about or {}, names)
     with atomic_file(path, overwrite=overwrite) as temporary:
         if path.suffix == ".onnx":
-            run = _to_onnx(module, names, examples[0], temporary)
+            run = _to_onnx(module, names, examples[0], temporary, told)
         else:
-            run = _to_torchscript(module, examples[0], temporary)
+            run = _to_torchscript(module, examples[0], temporary, told)
         original = _original(policy, module)
         worst = max(float(np.abs(run(one) - original(one)).max()) for one in examples)
         if not worst <= TOLERANCE:
@@ -88,7 +100,7 @@ def export(policy: TrainedPolicy, path: Path, *, overwrite: bool = False) -> Exp
             )
         milliseconds = _time(run, examples[0])
     seal_file(path, kind=KIND)
-    return Exported(path, worst, milliseconds, names)
+    return Exported(path, worst, milliseconds, names, told)
 
 
 def _original(policy: TrainedPolicy, module: torch.nn.Module) -> Run:
@@ -130,9 +142,14 @@ def _examples(policy: TrainedPolicy) -> tuple[tuple[str, ...], list[tuple[Tensor
 
 
 def _to_onnx(
-    module: torch.nn.Module, names: tuple[str, ...], example: tuple[Tensor, ...], path: Path
+    module: torch.nn.Module,
+    names: tuple[str, ...],
+    example: tuple[Tensor, ...],
+    path: Path,
+    told: Mapping[str, Any],
 ) -> Run:
     try:
+        import onnx
         import onnxruntime
         import onnxscript  # noqa: F401  (torch's exporter needs it)
     except ImportError:
@@ -149,7 +166,9 @@ def _to_onnx(
             verbose=False,
         )
         assert program is not None
-        path.write_bytes(program.model_proto.SerializeToString())
+        model = program.model_proto
+        onnx.helper.set_model_props(model, properties(told))
+        path.write_bytes(model.SerializeToString())
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         options.log_severity_level = 3
@@ -165,10 +184,12 @@ def _to_onnx(
     return run
 
 
-def _to_torchscript(module: torch.nn.Module, example: tuple[Tensor, ...], path: Path) -> Run:
+def _to_torchscript(
+    module: torch.nn.Module, example: tuple[Tensor, ...], path: Path, told: Mapping[str, Any]
+) -> Run:
     with _silence(), torch.no_grad():
         traced = torch.jit.trace(module, example, check_trace=False)  # type: ignore[no-untyped-call]
-        traced.save(str(path))
+        traced.save(str(path), _extra_files={CARD: json.dumps(told)})
         loaded = torch.jit.load(str(path))  # type: ignore[no-untyped-call]
 
     def run(inputs: tuple[Tensor, ...]) -> NDArray[np.float32]:

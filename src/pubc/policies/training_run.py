@@ -92,6 +92,8 @@ class Epoch:
     """Epochs planned."""
     metrics: Mapping[str, float]
     """Loss and whatever else the learner has to say."""
+    evaluation: Mapping[str, Any] | None = None
+    """What a checkup after it found: returns, score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +144,7 @@ class Session:
                 if time.monotonic() - saved >= self.every:
                     self._checkpoint(history)
                     saved = time.monotonic()
-                yield Epoch(number + 1, self.trainer.epochs, metrics)
+                yield Epoch(number + 1, self.trainer.epochs, metrics, history[-1].get(_LOOK))
             facts = {**self.about, "training": {**self.trainer.about(), "epochs": len(history)}}
             save(
                 self.out,

@@ -205,7 +205,49 @@ def test_metrics_are_sent_to_weights_and_biases(data: Path, capsys, monkeypatch)
     monkeypatch.setitem(sys.modules, "wandb", types.SimpleNamespace(init=init))
     code, _, _ = run_line("train data.npz --out p --epochs 2 --wandb mine", capsys)
     assert code == 0
-    assert began == [{"project": "mine", "config": {"learner": "bc"}}]
+    (given,) = began
+    assert given["project"] == "mine"
     written = [json.loads(line) for line in Path("p/metrics.jsonl").read_text().splitlines()]
     assert [one["loss"] for one in told if "loss" in one] == [one["loss"] for one in written]
     assert told[-1] == {"end": True}
+
+
+def test_e6_weights_and_biases_gets_the_whole_configuration_and_the_returns(
+    data: Path, capsys, monkeypatch
+):
+    import sys
+    import types
+
+    told: list[dict] = []
+    began: list[dict] = []
+
+    def init(**given):
+        began.append(given)
+        return types.SimpleNamespace(log=told.append, finish=lambda: None)
+
+    monkeypatch.setitem(sys.modules, "wandb", types.SimpleNamespace(init=init))
+    words = "--updates 16 --batch-size 64 --evaluate-every 8 --env Pendulum-v1"
+    line = f"train data.npz --out p --wandb mine --evaluate-episodes 2 --random-seed 3 {words}"
+    assert run_line(line, capsys)[0] == 0
+    config = began[0]["config"]
+    written = json.loads(Path("p/config.json").read_text())
+    assert config["options"] == written["options"]
+    assert config["data"] == written["data"]
+    assert (config["random_seed"], config["training"]["updates"]) == (3, 16)
+    assert config["command"]["evaluate_every"] == 8
+    lines = Path("p/evaluations.jsonl").read_text().splitlines()
+    earned = [json.loads(line)["return"]["mean"] for line in lines]
+    assert [one["return/mean"] for one in told if "return/mean" in one] == earned
+    assert earned
+
+
+def test_e6_tensorboard_gets_the_configuration_and_the_returns(data: Path, capsys):
+    events = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    words = "--updates 16 --batch-size 64 --evaluate-every 8 --env Pendulum-v1"
+    line = f"train data.npz --out p --tensorboard board --evaluate-episodes 2 {words}"
+    assert run_line(line, capsys)[0] == 0
+    found = events.EventAccumulator("board").Reload()
+    assert {"return/mean", "return/std", "loss"} <= set(found.Tags()["scalars"])
+    (text,) = found.Tensors("configuration/text_summary")
+    told = text.tensor_proto.string_val[0].decode()
+    assert json.loads("".join(told.splitlines()))["learner"] == "bc"

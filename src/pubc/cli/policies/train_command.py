@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -15,7 +14,9 @@ import tyro
 from pubc import formats
 from pubc.cli.console import facts, headline, progress
 from pubc.cli.dataset_flag import Dataset
-from pubc.errors import DataError, MissingExtraError, UsageError
+from pubc.cli.policies.metric_followers import Follower, open_followers
+from pubc.errors import DataError, UsageError
+from pubc.formats.core.named_parts import PARTS
 from pubc.policies.train_options import TrainOptions
 from pubc.storage import read_json
 
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from pubc.trajectory import TrajectorySet
 
 __all__ = ["COMMAND", "Train"]
-
-Follow = Callable[[int, Mapping[str, float]], None]
 
 
 @dataclass(frozen=True)
@@ -81,10 +80,11 @@ class Train:
     def run(self) -> dict[str, Any]:
         """Read, train with progress, and say what was learned."""
         self._check()
+        followers = open_followers(self.tensorboard, self.wandb)
         with contextlib.ExitStack() as ends:
-            return self._train(self._followers(ends))
+            return self._train(followers, ends)
 
-    def _train(self, follow: list[Follow]) -> dict[str, Any]:
+    def _train(self, followers: list[Follower], ends: contextlib.ExitStack) -> dict[str, Any]:
         from pubc.policies import trainer
         from pubc.policies.training_run import Session
 
@@ -97,10 +97,14 @@ class Train:
             device=self.device,
             positives=self._seeds(trajectories),
         )
+        about = self._about(trajectories)
+        about["data"]["fingerprint"] = run.fingerprint
+        for follower in followers:
+            follower.begin({**about, "training": run.about(), "command": self._flags()}, ends)
         session = Session(
             run,
             self.out,
-            self._about(trajectories),
+            about,
             resume=self.resume,
             overwrite=self.force,
             every=self.checkpoint_seconds,
@@ -110,8 +114,8 @@ class Train:
         with progress("training", run.epochs, quiet=self.json) as report:
             for last in session.epochs():
                 report(last.number, f"epochs, {_words(last)}")
-                for one in follow:
-                    one(last.number, last.metrics)
+                for follower in followers:
+                    follower.tell(last)
         document = self._document(trajectories, last, time.monotonic() - began)
         if not self.json:
             _show(document)
@@ -183,6 +187,7 @@ class Train:
 
     def _about(self, trajectories: TrajectorySet) -> dict[str, Any]:
         from pubc.nets import pick_device
+        from pubc.policies.export_card import observation_keys
 
         options = dataclasses.asdict(self.training)
         options["hidden"] = list(options["hidden"])
@@ -199,9 +204,17 @@ class Train:
                 "name": self.data.name,
                 "trajectories": len(trajectories),
                 "steps": trajectories.steps,
+                "observation_keys": observation_keys(
+                    known.get(PARTS), trajectories.observation_size
+                ),
+                "action_key": known.get("action_key"),
             },
             "reference": [known.get("ref_min_score"), known.get("ref_max_score")],
         }
+
+    def _flags(self) -> dict[str, Any]:
+        """Every flag of the command, as somebody who does it again would give them."""
+        return {name: _plain(value) for name, value in dataclasses.asdict(self).items()}
 
     def _document(
         self, trajectories: TrajectorySet, last: Epoch | None, seconds: float
@@ -217,14 +230,6 @@ class Train:
             "metrics": None if last is None else dict(last.metrics),
             "seconds": seconds,
         }
-
-    def _followers(self, ends: contextlib.ExitStack) -> list[Follow]:
-        found = []
-        if self.tensorboard is not None:
-            found.append(_tensorboard(self.tensorboard, ends))
-        if self.wandb is not None:
-            found.append(_wandb(self.wandb, self.algo, ends))
-        return found
 
 
 COMMAND = Train
@@ -246,30 +251,8 @@ def _dataset(path: Path) -> Path:
     return path / kept
 
 
-def _tensorboard(folder: Path, ends: contextlib.ExitStack) -> Follow:
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        raise MissingExtraError("--tensorboard", "tensorboard") from None
-    writer = SummaryWriter(str(folder))
-    ends.callback(writer.close)
-
-    def follow(epoch: int, metrics: Mapping[str, float]) -> None:
-        for name, value in metrics.items():
-            writer.add_scalar(name, value, epoch)
-        writer.flush()
-
-    return follow
-
-
-def _wandb(project: str, algo: str, ends: contextlib.ExitStack) -> Follow:
-    try:
-        import wandb
-    except ImportError:
-        raise MissingExtraError("--wandb", "wandb") from None
-    run = wandb.init(project=project, config={"learner": algo})
-    ends.callback(run.finish)
-    return lambda epoch, metrics: run.log({"epoch": epoch, **metrics})
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else value
 
 
 def _words(epoch: Epoch) -> str:
