@@ -28,6 +28,7 @@ def test_the_text_is_aligned_and_complete(capsys, tmp_path):
         "integrity     the checksum of every array fits",
         "trajectories  3",
         "steps         15",
+        "ids           0 ... 2 (N, N from 0 to 2)",
         "observation   3 x float32",
         "action        2 x float32",
         "lengths       4 |█                   █                   █| 6".replace(
@@ -37,7 +38,18 @@ def test_the_text_is_aligned_and_complete(capsys, tmp_path):
         "returns       4 |█" + " " * 19 + "█" + " " * 18 + "█| 6",
         "ends          2 terminal, 1 timeout",
         "sources       2 expert, 1 weak",
-        "also holds    torque",
+        "",
+        "keys (one row per step)",
+        "  observations        3  float32   observation",
+        "  actions             2  float32   action",
+        "  rewards             1  float32   reward",
+        "  terminals           1  bool      terminal",
+        "  timeouts            1  bool      timeout",
+        "  torque              2  float64   extra",
+        "",
+        "seeds (give `pubc filter` one of these)",
+        "  --seed-episodes 0,1   the ones you know to be good",
+        "  --seed-source expert  those by expert",
         "",
         "no problems found",
     ]
@@ -138,3 +150,56 @@ def test_formats_lists_what_each_needs(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(document)
     assert len({line.index(document[line.split()[0]]["description"]) for line in lines}) == 1
+
+
+def test_w7_the_ids_and_their_pattern_are_shown(capsys, tmp_path):
+    path = samples.SAMPLES["robomimic"](tmp_path)
+    told = json.loads(inspect(capsys, path, "--json"))
+    assert told["ids"]["first"].startswith("demo_")
+    assert told["ids"]["pattern"].startswith("demo_N, N from ")
+    assert f"ids           {told['ids']['first']} ... {told['ids']['last']}" in inspect(
+        capsys, path
+    )
+
+
+def test_w7_keys_are_those_of_the_file_with_shape_and_type(capsys, tmp_path):
+    told = json.loads(inspect(capsys, samples.SAMPLES["robomimic"](tmp_path), "--json"))
+    parts = [key for key in told["keys"] if key["use"] == "observation"]
+    assert sum(int(np.prod(key["shape"])) for key in parts) == told["observation"]["size"]
+    assert all(key["dtype"].startswith(("float", "int")) for key in parts)
+    assert {"action", "observation"} <= {key["use"] for key in told["keys"]}
+
+
+def test_w7_suggested_seed_flags_are_taken_by_the_filter(capsys, tmp_path):
+    import shlex
+
+    from pubc import save
+    from tests.policies.sets import tiny
+
+    save(tmp_path / "pile.npz", tiny())
+    told = json.loads(inspect(capsys, tmp_path / "pile.npz", "--json"))
+    assert [way["flags"].split()[0] for way in told["seeds"]] == ["--seed-episodes", "--seed-top"]
+    for way in told["seeds"]:
+        _, *words = shlex.split(way["command"])
+        words[words.index("run")] = str(tmp_path / "run")
+        assert main([*words, "--dry-run"]) == 0, capsys.readouterr().err
+
+
+def test_a_picture_of_the_dataset_is_drawn(capsys, tmp_path):
+    path = samples.npz(tmp_path)
+    for name, start in (("a.svg", b"<?xml"), ("a.png", b"\x89PNG")):
+        assert "picture" in inspect(capsys, path, "--plot", str(tmp_path / name))
+        assert (tmp_path / name).read_bytes().startswith(start)
+    assert main(["inspect", str(path), "--plot", str(tmp_path / "a.gif")]) == 2
+    (tmp_path / "mine.png").write_bytes(b"my own")
+    assert main(["inspect", str(path), "--plot", str(tmp_path / "mine.png"), "--force"]) == 2
+    assert (tmp_path / "mine.png").read_bytes() == b"my own"
+
+
+def test_a_picture_needs_no_rewards_and_no_plain_names(tmp_path):
+    arrays = samples.flat() | {"ids": np.array(["_a$b$", "\x1b[31m", "x" * 90])}
+    del arrays["rewards"]
+    assert (
+        main(["inspect", str(samples.npz(tmp_path, arrays)), "--plot", str(tmp_path / "a.png")])
+        == 0
+    )

@@ -13,6 +13,7 @@ import tyro
 
 from pubc import formats
 from pubc.cli.console import facts, histogram, one_line, say
+from pubc.cli.data.inspect_details import describe_ids, describe_keys, suggest_seeds
 from pubc.cli.dataset_flag import Dataset
 from pubc.formats.core.findings import Findings, plural
 from pubc.formats.core.motion import check_motion
@@ -27,13 +28,18 @@ __all__ = ["COMMAND", "Inspect"]
 class Inspect:
     """Say what a dataset holds, and every problem found in it.
 
-    Shows format, trajectories, steps, dimensions, lengths, returns, how trajectories end
-    and, where they are known, which policies acted. Nothing is written.
+    Shows format, trajectories, steps, ids, every key with its shape and type, lengths, returns,
+    how trajectories end and, where they are known, which policies acted; and the flags of
+    `pubc filter` that could name seeds here. Nothing is written but the picture of --plot.
     """
 
     data: Annotated[Dataset, tyro.conf.Positional]
     """Dataset: a file or a folder in any format that `pubc formats` lists, or the id of a
     Minari dataset on this disk."""
+    plot: Path | None = None
+    """Also draw lengths, returns and a few trajectories: .png or .svg."""
+    force: bool = False
+    """Replace the picture if it exists."""
     reading: formats.ReadOptions = formats.FROM_COMMAND_LINE
     """How to read it."""
     json: bool = False
@@ -51,7 +57,13 @@ class Inspect:
             "isolated": opened.isolated,
             "integrity": _integrity(self.data, opened.format),
             **describe(opened.trajectories, tuple(findings.problems)),
+            "seeds": suggest_seeds(self.data, opened.trajectories),
         }
+        if self.plot is not None:
+            from pubc.cli.data.inspect_plot import draw
+
+            draw(opened.trajectories, self.plot, force=self.force)
+            document["plot"] = str(self.plot)
         if not self.json:
             _show(document, opened.trajectories)
         return document
@@ -68,6 +80,7 @@ _INTEGRITY_WORDS = {
 }
 _OUTCOMES = ("repaired", "warned", "noticed")
 _NAMES_SHOWN = 8
+_KEYS_SHOWN = 16
 
 
 def _integrity(path: Path, name: str) -> str:
@@ -86,6 +99,8 @@ def describe(trajectories: TrajectorySet, found: tuple[Problem, ...] = ()) -> di
     return {
         "trajectories": len(trajectories),
         "steps": trajectories.steps,
+        "ids": describe_ids(trajectories),
+        "keys": describe_keys(trajectories),
         "observation": {
             "size": trajectories.observation_size,
             "dtype": str(columns.observations.dtype),
@@ -124,6 +139,7 @@ def _show(document: dict[str, Any], trajectories: TrajectorySet) -> None:
         ("integrity", _INTEGRITY_WORDS[document["integrity"]]),
         ("trajectories", f"{document['trajectories']:,}"),
         ("steps", f"{document['steps']:,}"),
+        ("ids", _ids(document["ids"])),
         ("observation", f"{observation['size']} x {observation['dtype']}"),
         ("action", f"{action['size']} x {action['dtype']}"),
         ("lengths", histogram(trajectories.lengths)),
@@ -134,12 +150,44 @@ def _show(document: dict[str, Any], trajectories: TrajectorySet) -> None:
         rows.append(("last states", f"{document['final_observations']:,} final observations"))
     if document["sources"] is not None:
         rows.append(("sources", _counts(document["sources"])))
-    for label, key in (("also holds", "extras"), ("metadata", "metadata")):
-        if document[key]:
-            rows.append((label, _names(list(document[key]))))
+    if document["metadata"]:
+        rows.append(("metadata", _names(list(document["metadata"]))))
+    if "plot" in document:
+        rows.append(("picture", document["plot"]))
     facts(rows)
+    _show_keys(document["keys"])
+    _show_seeds(document["seeds"])
     say()
     _show_problems(document["problems"])
+
+
+def _show_keys(keys: list[dict[str, Any]]) -> None:
+    say()
+    say("keys (one row per step)")
+    shown = keys[:_KEYS_SHOWN]
+    width = max((len(one_line(key["key"])) for key in shown), default=0)
+    for key in shown:
+        shape = " x ".join(map(str, key["shape"])) or "1"
+        say(f"  {one_line(key['key']):<{width}}  {shape:>7}  {key['dtype']:<8}  {key['use']}")
+    if len(keys) > len(shown):
+        say(f"  and {len(keys) - len(shown):,} more (--json lists them)")
+
+
+def _show_seeds(seeds: list[dict[str, str]]) -> None:
+    if not seeds:
+        return
+    say()
+    say("seeds (give `pubc filter` one of these)")
+    width = max(len(one_line(way["flags"])) for way in seeds)
+    for way in seeds:
+        say(f"  {one_line(way['flags']):<{width}}  {one_line(way['takes'])}")
+
+
+def _ids(ids: dict[str, Any]) -> str:
+    if ids["first"] is None:
+        return "none"
+    told = ids["first"] if ids["first"] == ids["last"] else f"{ids['first']} ... {ids['last']}"
+    return told if ids["pattern"] is None else f"{told} ({ids['pattern']})"
 
 
 def _show_problems(problems: list[dict[str, Any]]) -> None:

@@ -7,6 +7,7 @@ wherever `--evaluate-every` looked.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -62,12 +63,10 @@ def numbers_of(epoch: Epoch) -> dict[str, float]:
 class _TensorBoard:
     def __init__(self, folder: Path) -> None:
         try:
-            from torch.utils.tensorboard import SummaryWriter
+            board: Any = importlib.import_module("torch.utils.tensorboard")
         except ImportError:
             raise MissingExtraError("--tensorboard", "tensorboard") from None
-        # Typed where tensorboard is installed, and not where it is not.
-        make: Any = SummaryWriter
-        self._open = lambda: make(str(folder))
+        self._open = lambda: board.SummaryWriter(str(folder))
 
     def begin(self, configuration: Mapping[str, Any], ends: contextlib.ExitStack) -> None:
         self._writer = self._open()
