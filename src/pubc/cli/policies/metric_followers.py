@@ -66,10 +66,10 @@ class _TensorBoard:
             board: Any = importlib.import_module("torch.utils.tensorboard")
         except ImportError:
             raise MissingExtraError("--tensorboard", "tensorboard") from None
-        self._open = lambda: board.SummaryWriter(str(folder))
+        self._board, self._folder = board, folder
 
     def begin(self, configuration: Mapping[str, Any], ends: contextlib.ExitStack) -> None:
-        self._writer = self._open()
+        self._writer = self._board.SummaryWriter(str(self._folder))
         ends.callback(self._writer.close)
         # TensorBoard shows text as Markdown; four spaces keep the JSON as it is.
         lines = json.dumps(configuration, indent=1, default=str).splitlines()
