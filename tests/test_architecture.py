@@ -20,7 +20,7 @@ LAYERS = [
     {"formats", "select", "nets", "metrics", "results", "engine", "zoo"},
     {"trajectory"},
     {"storage"},
-    {"errors", "streams", "threads"},
+    {"errors", "streams", "threads", "version"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 MODULES = sorted(p for p in ROOT.rglob("*.py") if p != ROOT / "__init__.py")

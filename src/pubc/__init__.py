@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from pubc.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from pubc.errors import PubcError
     from pubc.formats import load, save
@@ -23,7 +25,6 @@ __all__ = [
     "load",
     "save",
 ]
-__version__ = "0.1.0"
 
 _HOME = {
     "PubcError": "pubc.errors",

@@ -18,7 +18,6 @@ import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from pubc import __version__
 from pubc.cli.commands import COMMANDS, module_of
 from pubc.errors import (
     EnvironmentFailure,
@@ -26,6 +25,7 @@ from pubc.errors import (
     PubcError,
     UnknownNameError,
 )
+from pubc.version import __version__
 
 __all__ = ["COMMANDS", "main"]
 

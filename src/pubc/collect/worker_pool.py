@@ -18,9 +18,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TextIO, cast
 
-import pubc
 from pubc.errors import DataError, EnvironmentFailure, PubcError, UsageError
 from pubc.threads import ONE_THREAD
+from pubc.version import SOURCE_FOLDER
 
 __all__ = ["Answer", "Crew", "Limit", "Sizes", "Task"]
 
@@ -161,7 +161,7 @@ class Crew:
                 self._tell(busy[limit.source, limit.first], limit)
 
     def _start(self, number: int) -> subprocess.Popen[str]:
-        home = str(Path(pubc.__file__).parent.parent)
+        home = str(SOURCE_FOLDER)
         path = os.pathsep.join([home, *filter(None, [os.environ.get("PYTHONPATH")])])
         with self._log(number).open("wb") as log:
             worker = subprocess.Popen(

@@ -29,7 +29,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from pubc.engine import RETRIES, Failure, Job, Outcome, attempt
+from pubc.engine.outcomes import RETRIES, Failure, Job, Outcome, attempt
 from pubc.errors import EnvironmentFailure, MissingExtraError, UsageError
 from pubc.threads import ONE_THREAD, cores
 

@@ -14,10 +14,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from pubc import __version__, results
+from pubc import results
 from pubc.errors import DataError
 from pubc.experiments.run_table import Plan
 from pubc.storage import atomic_file, claim, read_json, write_json
+from pubc.version import __version__
 
 __all__ = ["Book"]
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import pubc
+from pubc.version import SOURCE_FOLDER
 
 __all__ = ["Versions", "versions"]
 
@@ -51,7 +51,7 @@ class Versions:
 @cache
 def versions() -> Versions:
     """The digests of the code that is installed."""
-    root = Path(pubc.__file__).parent
+    root = SOURCE_FOLDER / "pubc"
     return Versions(**{stage: _digest(root, parts) for stage, parts in _STAGES.items()})
 
 

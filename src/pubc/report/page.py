@@ -18,12 +18,12 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from pubc import __version__
 from pubc.report import sentences as words
 from pubc.report import summary
 from pubc.report.compare_runs import comparison_payload
 from pubc.report.payload import run_payload, to_json
 from pubc.report.run_reading import Run
+from pubc.version import __version__
 
 __all__ = ["asset", "content_policy", "environment", "render"]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pubc.acting.environments import spec
+from pubc.acting.environments.known_environments import spec
 from pubc.errors import MissingExtraError, UnknownNameError, UsageError
 from pubc.trajectory import Array
 

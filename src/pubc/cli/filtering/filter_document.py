@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pubc import __version__, formats
+from pubc import formats
 from pubc.cli.console import warn
 from pubc.cli.filtering.filter_seeds import Seeds
 from pubc.errors import DataError, UsageError
@@ -20,6 +20,7 @@ from pubc.formats.opening.detect import detect
 from pubc.metrics import confusion, roc_auc
 from pubc.select import locate
 from pubc.trajectory import TrajectorySet
+from pubc.version import __version__
 
 if TYPE_CHECKING:
     from pubc.cli.filtering.filter_command import Filter

@@ -16,7 +16,7 @@ _ENDS = 64 << 10
 
 def provenance(source: Path, options: ReadOptions) -> dict[str, Any]:
     """The source of a conversion, how it was read, and by which pubc."""
-    from pubc import __version__
+    from pubc.version import __version__
 
     return {
         "source": {"path": str(source.resolve()), "fingerprint": fingerprint(source)},

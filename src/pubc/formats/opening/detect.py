@@ -8,7 +8,7 @@ from pathlib import Path
 from pubc.errors import DataError, EnvironmentFailure, UsageError
 from pubc.formats.core.findings import Findings
 
-__all__ = ["detect", "format_for_new", "refuse_links_out"]
+__all__ = ["detect", "format_for_new", "is_hdf5", "refuse_links_out"]
 
 _SUFFIXES = {
     ".npz": "npz",
@@ -19,6 +19,14 @@ _SUFFIXES = {
 }
 _LMDB_MAGIC = (0xBEEFC0DE).to_bytes(4, "little")
 _HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
+
+
+def is_hdf5(path: Path) -> bool:
+    """Whether a file starts like HDF5; only libhdf5 can tell which dataset it is."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_HDF5_MAGIC)) == _HDF5_MAGIC
 
 
 def format_for_new(path: Path) -> str:

@@ -24,10 +24,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-import pubc
 from pubc import errors
 from pubc.errors import DataError, EnvironmentFailure, PubcError, UsageError
 from pubc.formats.core.options import ReadOptions
+from pubc.version import SOURCE_FOLDER
 
 __all__ = ["Answer", "Limits", "parse_in_child"]
 
@@ -128,7 +128,7 @@ def parse_in_child(
 
 def _environment() -> dict[str, str]:
     # The child must find this very pubc, also where it runs from a source tree.
-    home = str(Path(pubc.__file__).resolve().parent.parent)
+    home = str(SOURCE_FOLDER)
     paths = [home, *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, **_QUIET, "PYTHONPATH": os.pathsep.join(paths)}
 
@@ -210,19 +210,18 @@ def _limit(limits: dict[str, int]) -> None:
 
 
 def _serve(request: dict[str, Any]) -> dict[str, Any]:
-    from pubc import formats
     from pubc.formats import store
     from pubc.formats.opening import cached_copies
-    from pubc.formats.opening.detect import detect
-    from pubc.formats.opening.open_dataset import is_hdf5
+    from pubc.formats.opening.detect import detect, is_hdf5
+    from pubc.formats.registry import get, parse
 
     options = ReadOptions(**{k: _tuple(v) for k, v in request["options"].items()})
     path = Path(request["path"])
     _load_libraries(options.format or ("d4rl" if is_hdf5(path) else detect(path)))
     _limit(request["limits"])
     name = options.format or detect(path)
-    module = formats.get(name)
-    trajectories = formats.parse(path, name, options)
+    module = get(name)
+    trajectories = parse(path, name, options)
     if request["cache"] is not None and module.SLOW:
         try:
             cached_copies.write(Path(request["cache"]), trajectories, path, name)

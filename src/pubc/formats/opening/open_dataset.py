@@ -18,22 +18,23 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from pubc import __version__, formats
 from pubc.errors import EnvironmentFailure, PubcError, UsageError
 from pubc.formats import store
 from pubc.formats.core.findings import Findings
 from pubc.formats.core.options import ReadOptions
 from pubc.formats.minari import minari_ids
 from pubc.formats.opening import cached_copies as copies
-from pubc.formats.opening.detect import detect
+from pubc.formats.opening.detect import detect, is_hdf5
+from pubc.formats.opening.isolate import Limits, parse_in_child
+from pubc.formats.registry import get, parse
 from pubc.storage import read_manifest
 from pubc.trajectory import TrajectorySet
+from pubc.version import __version__
 
-__all__ = ["Opened", "dataset_key", "is_hdf5", "open_dataset"]
+__all__ = ["Opened", "dataset_key", "open_dataset"]
 
 OWN = ("store", "npz")
 """Formats whose readers use no parsing library: never isolated, never cached."""
-_HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ def open_dataset(path: Path, options: ReadOptions) -> Opened:
     """
     name = _name(path, options)
     if name is not None:
-        formats.get(name)  # an unknown name is refused before anything is opened
+        get(name)  # an unknown name is refused before anything is opened
     if name in OWN and options.isolate != "on":
         return Opened(_here(path, name, options), name)
     copy = None
@@ -73,7 +74,7 @@ def open_dataset(path: Path, options: ReadOptions) -> Opened:
         return _in_child(path, options, copy)
     name = name or detect(path)
     trajectories = _here(path, name, options)
-    if copy is not None and formats.get(name).SLOW:
+    if copy is not None and get(name).SLOW:
         # A cache that cannot be written costs time, not the result.
         with contextlib.suppress(PubcError):
             copies.write(copy, trajectories, path, name)
@@ -83,7 +84,7 @@ def open_dataset(path: Path, options: ReadOptions) -> Opened:
 
 def _here(path: Path, name: str, options: ReadOptions) -> TrajectorySet:
     try:
-        return formats.parse(path, name, options)
+        return parse(path, name, options)
     except MemoryError:
         raise EnvironmentFailure(f"{path}: not enough memory to read it.") from None
 
@@ -121,8 +122,6 @@ def _from_cache(copy: Path) -> Opened | None:
 
 
 def _in_child(path: Path, options: ReadOptions, copy: Path | None) -> Opened:
-    from pubc.formats.opening.isolate import Limits, parse_in_child
-
     try:
         folder = Path(tempfile.mkdtemp(prefix="pubc-"))
     except OSError as error:
@@ -140,14 +139,6 @@ def _in_child(path: Path, options: ReadOptions, copy: Path | None) -> Opened:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return Opened(trajectories, answer.format, isolated=True)
-
-
-def is_hdf5(path: Path) -> bool:
-    """Whether a file starts like HDF5; only libhdf5 can tell which dataset it is."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(len(_HDF5_MAGIC)) == _HDF5_MAGIC
 
 
 def dataset_key(path: Path, options: ReadOptions) -> str:
