@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 EXTRAS := dev,all
 
-.PHONY: setup setup-test demo test check-full clean
+.PHONY: setup setup-test demo test check-full house clean
 
 setup: $(VENV)/.core
 
@@ -37,6 +37,10 @@ test: setup-test
 # Longer checks than CI can afford; the last result is recorded in docs/check-full.md.
 check-full: setup-test
 	$(BIN)/pytest -m "slow"
+
+# Figures on the source: sizes of files and folders, circles of imports, repetition.
+house: setup
+	$(BIN)/python -m tests.house
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache

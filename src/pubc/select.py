@@ -171,16 +171,7 @@ def check_seeds(mixed: TrajectorySet, seeds: TrajectorySet) -> tuple[Problem, ..
         raise UsageError("There are no seed trajectories. The filter needs at least one.")
     if not len(mixed):
         raise DataError("The mixed set has no trajectories to filter.", code="empty")
-    here = (mixed.observation_size, mixed.action_size)
-    there = (seeds.observation_size, seeds.action_size)
-    if here != there:
-        raise DataError(
-            f"The mixed set has {here[0]} observation and {here[1]} action dimensions, the "
-            f"seed trajectories have {there[0]} and {there[1]}. They must come from the same "
-            "robot and task; choose the same --observation-keys for both.",
-            code="bad_shape",
-            field="observations",
-        )
+    _check_shapes(mixed, seeds)
     said = []
     if seeds.steps < FEW_STEPS:
         said.append(
@@ -224,6 +215,19 @@ def check_seeds(mixed: TrajectorySet, seeds: TrajectorySet) -> tuple[Problem, ..
             )
         )
     return tuple(said)
+
+
+def _check_shapes(mixed: TrajectorySet, seeds: TrajectorySet) -> None:
+    here = (mixed.observation_size, mixed.action_size)
+    there = (seeds.observation_size, seeds.action_size)
+    if here != there:
+        raise DataError(
+            f"The mixed set has {here[0]} observation and {here[1]} action dimensions, the "
+            f"seed trajectories have {there[0]} and {there[1]}. They must come from the same "
+            "robot and task; choose the same --observation-keys for both.",
+            code="bad_shape",
+            field="observations",
+        )
 
 
 def single_steps(mixed: TrajectorySet) -> TrajectorySet:

@@ -112,7 +112,7 @@ def test_a_path_without_permission_is_an_environment_failure(capsys, tmp_path, m
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr("zipfile.ZipFile.__init__", refuse)
-    monkeypatch.setattr("pubc.formats.npz._ZIP_FAULTS", ())
+    monkeypatch.setattr("pubc.formats.npz_archive._ZIP_FAULTS", ())
     code, _, err = run(capsys, "inspect", str(path))
     assert code == 4
     assert is_one_sentence(err)

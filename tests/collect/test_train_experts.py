@@ -36,7 +36,7 @@ def test_training_writes_an_expert_and_a_weak_policy(algorithm, tmp_path: Path):
     assert expert["algorithm"] == algorithm
     assert expert["hidden_sizes"] == ([400, 300] if algorithm == "td3" else [256, 256])
     assert expert["action_limit"] == 2.0
-    with pytest.raises(UsageError, match="holds a policy already"):
+    with pytest.raises(UsageError, match="exists already"):
         next(training("Pendulum-v1", tmp_path, steps=10))
 
 

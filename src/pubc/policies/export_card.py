@@ -11,9 +11,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pubc import __version__
 from pubc.nets import CLIP
 from pubc.policies.policy_folder import TrainedPolicy
+from pubc.version import __version__
 
 __all__ = ["CARD", "card", "observation_keys", "properties"]
 

@@ -91,7 +91,7 @@ def test_making_an_environment_leaves_no_log_and_no_warning(
 def test_a_process_that_only_plays_sees_the_same_numbers_without_reading_the_clock(name: str):
     code = (
         "import sys, numpy as np\n"
-        "from pubc import environments\n"
+        "from pubc.acting import environments\n"
         "from pubc.acting.environments.direct import nothing_but_playing\n"
         f"made = environments.make({name!r})\n"
         "if sys.argv[1] == 'tuned': nothing_but_playing()\n"

@@ -10,7 +10,8 @@ import pytest
 
 from pubc import formats
 from pubc.errors import DataError
-from pubc.formats.lerobot.lerobot_meta import Info, fill
+from pubc.formats.lerobot.lerobot_meta import Info
+from pubc.formats.lerobot.lerobot_paths import fill
 from pubc.formats.opening.detect import detect
 from tests.formats.lerobot_sets import (
     episode,

@@ -15,14 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pubc.formats.core.checks import check_values
+from pubc.formats.core.column_shapes import (
+    Flags,
+    check_numeric,
+    extra_columns,
+    matrix,
+    to_flags,
+    vector,
+)
 from pubc.formats.core.cuts import lengths_from_ends
 from pubc.formats.core.findings import Findings, plural, verb
 from pubc.formats.core.options import ReadOptions
 from pubc.trajectory import Array, Columns, TrajectorySet
 
-__all__ = ["Raw", "assemble", "check_numeric", "to_flags"]
+__all__ = ["Raw", "assemble"]
 
-Flags = NDArray[np.bool_]
 Integers = NDArray[np.int64]
 
 
@@ -54,9 +61,9 @@ def assemble(raw: Raw, options: ReadOptions, findings: Findings) -> TrajectorySe
         DataError: A fault whose rule is to refuse; the message names the field, the first
             bad index, the count, and how to go on.
     """
-    observations = _matrix(raw.observations, "observations", findings)
-    actions = _matrix(raw.actions, "actions", findings)
-    rewards = None if raw.rewards is None else _vector(raw.rewards, "rewards", findings)
+    observations = matrix(raw.observations, "observations", findings)
+    actions = matrix(raw.actions, "actions", findings)
+    rewards = None if raw.rewards is None else vector(raw.rewards, "rewards", findings)
     rows = len(observations)
     if not rows:
         findings.refuse("empty", "the dataset holds no step.", field="observations")
@@ -89,7 +96,7 @@ def assemble(raw: Raw, options: ReadOptions, findings: Findings) -> TrajectorySe
         rewards,
         terminals,
         timeouts,
-        _extras(raw.extras, rows, findings),
+        extra_columns(raw.extras, rows, findings),
     )
     lengths = raw.lengths
     if lengths is None:
@@ -118,91 +125,6 @@ def _check_marks(trajectories: TrajectorySet, findings: Findings) -> None:
             count=int(inside.sum()),
             first=first,
         )
-
-
-def to_flags(
-    values: Array | None, name: str, rows: int, findings: Findings, *, unit: str = "steps"
-) -> Flags:
-    """Booleans from marks that hold exactly 0 and 1; all False where there are none."""
-    if values is None:
-        return np.zeros(rows, dtype=np.bool_)
-    flags = _vector(values, name, findings)
-    if len(flags) != rows:
-        findings.refuse(
-            "unequal_lengths",
-            f"there are {rows:,} {unit} but {name} has {len(flags):,} entries.",
-            field=name,
-            index=min(rows, len(flags)),
-            count=abs(rows - len(flags)),
-        )
-    if flags.dtype == np.bool_:
-        return flags
-    bad = (flags != 0) & (flags != 1)
-    if bad.any():
-        first = int(np.argmax(bad))
-        findings.refuse(
-            "not_boolean",
-            f"marks must be 0 or 1. Found {flags[first].item()!r} at position {first:,} "
-            f"({int(bad.sum()):,} of {rows:,} {unit}).",
-            field=name,
-            index=first,
-            count=int(bad.sum()),
-        )
-    return np.asarray(flags, dtype=np.bool_)
-
-
-def check_numeric(values: Array, name: str, findings: Findings) -> Array:
-    """Refuse arrays whose elements are not plain real numbers or booleans."""
-    if values.dtype.kind not in "fiub" or values.dtype.hasobject:
-        findings.refuse(
-            "bad_dtype",
-            f"expected numbers, found dtype {values.dtype}. Object and string arrays are "
-            "never read: they can hide code.",
-            field=name,
-        )
-    return values
-
-
-def _matrix(values: Array, name: str, findings: Findings) -> Array:
-    check_numeric(values, name, findings)
-    if values.ndim == 1:
-        return values[:, None]
-    if values.ndim != 2 or values.shape[1] == 0:
-        findings.refuse(
-            "bad_shape",
-            f"expected shape (steps, dimensions), found {values.shape}. Images and nested "
-            "arrays cannot be an observation: name vectors with --observation-keys.",
-            field=name,
-        )
-    return values
-
-
-def _vector(values: Array, name: str, findings: Findings) -> Array:
-    check_numeric(values, name, findings)
-    if values.ndim == 2 and values.shape[1] == 1:
-        return values[:, 0]
-    if values.ndim != 1:
-        findings.refuse(
-            "bad_shape",
-            f"expected shape (steps,) or (steps, 1), found {values.shape}.",
-            field=name,
-        )
-    return values
-
-
-def _extras(extras: Mapping[str, Array], rows: int, findings: Findings) -> dict[str, Array]:
-    kept = {}
-    for name, column in extras.items():
-        if column.dtype.kind in "fiub" and column.ndim and len(column) == rows:
-            kept[name] = column
-        else:
-            findings.notice(
-                "extra_left_out",
-                f"{name} (dtype {column.dtype}, shape {column.shape}) is not one row of "
-                "numbers per step and was left out.",
-                field=name,
-            )
-    return kept
 
 
 def _build(columns: Columns, lengths: Integers, raw: Raw, findings: Findings) -> TrajectorySet:

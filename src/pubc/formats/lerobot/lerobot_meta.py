@@ -9,8 +9,6 @@ any attribute; every path must stay inside the dataset.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ from numpy.typing import NDArray
 
 from pubc.errors import DataError, EnvironmentFailure
 from pubc.formats.core.findings import Findings
+from pubc.formats.lerobot.lerobot_paths import FIELD, NAMES, fill, inside, numbers_in
 from pubc.formats.parquet.parquet_read import read_table, to_numpy
 from pubc.storage import read_json
 
@@ -28,8 +27,6 @@ __all__ = [
     "INDEX",
     "Episodes",
     "Info",
-    "fill",
-    "inside",
     "read_episodes",
     "read_info",
     "read_lines",
@@ -43,8 +40,6 @@ DATA_PATHS = {
 }
 INDEX = ("timestamp", "frame_index", "episode_index", "index", "task_index")
 """The columns every LeRobot dataset has beside its features."""
-_FIELD = re.compile(r"\{([a-z_]+)(?::0([1-9])d)?\}")
-_NAMES = {"chunk_index", "file_index", "episode_chunk", "episode_index", "video_key"}
 _LINES_LIMIT = 1 << 30
 
 
@@ -75,9 +70,9 @@ class Info:
 
     def data_files(self) -> list[Path]:
         """Every data file on the disk, in the order of the numbers in its path."""
-        pattern = _FIELD.sub("*", self.data_path)
+        pattern = FIELD.sub("*", self.data_path)
         found = [inside(self.root, file) for file in self.root.glob(pattern)]
-        return sorted(found, key=_numbers)
+        return sorted(found, key=numbers_in)
 
     def data_file(self, **numbers: int) -> Path:
         """Where a file should be; only files that `data_files` found are ever opened."""
@@ -139,49 +134,10 @@ def read_info(root: Path, findings: Findings) -> Info:
         findings.refuse("bad_metadata", "meta/info.json: no table of features.", field="features")
     template = document.get("data_path") or DATA_PATHS[version]
     try:
-        fill(str(template), dict.fromkeys(_NAMES - {"video_key"}, 0))
+        fill(str(template), dict.fromkeys(NAMES - {"video_key"}, 0))
     except DataError as error:
         findings.refuse(error.code, f"meta/info.json: {error}", field="data_path")
     return Info(root, version, document, features, str(template))
-
-
-def fill(template: str, values: Mapping[str, int | str]) -> str:
-    """Fill a path template: only `{name}` and `{name:0Nd}` of known names.
-
-    Raises:
-        DataError: Anything else in braces, a wildcard, or a path that leads out.
-    """
-
-    def one(match: re.Match[str]) -> str:
-        name, width = match.group(1), match.group(2)
-        if name not in _NAMES or name not in values:
-            raise DataError(f"the template {template!r} uses {name!r}.", code="bad_template")
-        value = values[name]
-        if width is None:
-            return str(value)
-        if not isinstance(value, int) or value < 0:
-            raise DataError(f"{name} = {value!r} is no place in a path.", code="bad_template")
-        return f"{value:0{int(width)}d}"
-
-    path = _FIELD.sub(one, template)
-    if re.search(r"[{}*?\[\]\\\x00]", path) or path.startswith("/") or ".." in path.split("/"):
-        raise DataError(
-            f"the path template {template!r} is not of the form "
-            "'data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet'.",
-            code="bad_template",
-        )
-    return path
-
-
-def inside(root: Path, path: Path) -> Path:
-    """The path itself, if it leads to a place inside the dataset."""
-    if not path.resolve().is_relative_to(root.resolve()):
-        raise DataError(
-            f"{path}: leads out of the dataset folder. If it is a link into a download cache, "
-            "download the dataset into a folder of its own.",
-            code="outside",
-        )
-    return path
 
 
 def read_episodes(info: Info, findings: Findings, *, stats: bool = False) -> Episodes | None:
@@ -194,7 +150,7 @@ def read_episodes(info: Info, findings: Findings, *, stats: bool = False) -> Epi
     """
     if info.version == "v2.1":
         return _read_lines(info, findings)
-    shards = sorted((info.root / "meta" / "episodes").glob("**/*.parquet"), key=_numbers)
+    shards = sorted((info.root / "meta" / "episodes").glob("**/*.parquet"), key=numbers_in)
     if not shards:
         return None
     columns: dict[str, list[Any]] = {}
@@ -306,11 +262,3 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 def _place(info: Info, file: Path) -> str:
     return file.relative_to(info.root).as_posix()
-
-
-def _numbers(file: Path) -> tuple[Any, ...]:
-    """A key that sorts file-10 behind file-9, whatever folder they lie in."""
-    return tuple(
-        (0, int(part), "") if part.isdigit() else (1, 0, part)
-        for part in re.split(r"(\d+)", file.as_posix())
-    )

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from pubc.formats.core.assemble import Raw
 from pubc.formats.core.findings import Findings
-from pubc.formats.lerobot.lerobot_meta import Info, inside
+from pubc.formats.lerobot.lerobot_meta import Info
+from pubc.formats.lerobot.lerobot_paths import inside
 from pubc.formats.parquet.parquet_read import read_table, to_numpy
 from pubc.formats.parquet.parquet_write import make_table, pick, write_tables
 from pubc.storage import read_json, write_json

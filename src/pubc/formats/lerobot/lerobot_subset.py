@@ -15,15 +15,9 @@ import numpy as np
 
 from pubc.formats.core.findings import Findings
 from pubc.formats.lerobot.lerobot_films import copy_films, copy_single_films
-from pubc.formats.lerobot.lerobot_meta import (
-    Info,
-    inside,
-    read_episodes,
-    read_info,
-    read_lines,
-    read_tasks,
-)
+from pubc.formats.lerobot.lerobot_meta import Info, read_episodes, read_info, read_lines, read_tasks
 from pubc.formats.lerobot.lerobot_notes import read_notes
+from pubc.formats.lerobot.lerobot_paths import inside
 from pubc.formats.lerobot.lerobot_write import CHUNK, KIND, Writer
 from pubc.formats.parquet.parquet_read import read_table, to_numpy
 from pubc.formats.parquet.parquet_write import join, pick

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from pubc.errors import UsageError
-from pubc.formats.lerobot.lerobot_meta import DATA_PATHS, INDEX, fill
+from pubc.formats.lerobot.lerobot_meta import DATA_PATHS, INDEX
 from pubc.formats.lerobot.lerobot_notes import features_of, write_notes
+from pubc.formats.lerobot.lerobot_paths import fill
 from pubc.formats.lerobot.lerobot_stats import episode_stats, join_stats
 from pubc.formats.parquet.parquet_read import is_numeric, to_numpy
 from pubc.formats.parquet.parquet_write import make_table, with_column, write_tables

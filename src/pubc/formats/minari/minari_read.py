@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 
 from pubc.formats.core.assemble import Raw, assemble
-from pubc.formats.core.episodes import Episode, Layout, Source, gather
 from pubc.formats.core.findings import Findings
 from pubc.formats.core.named_parts import PARTS, record_parts
 from pubc.formats.core.options import ReadOptions
 from pubc.formats.core.selection import Selection
+from pubc.formats.episodes.episode_source import Episode, Layout, Source
+from pubc.formats.episodes.gather_episodes import gather
 from pubc.formats.hdf5.hdf5_disk import new_hdf5
 from pubc.formats.hdf5.hdf5_read import Checked, open_checked
 from pubc.formats.minari import minari_spaces as spaces

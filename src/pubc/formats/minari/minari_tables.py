@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from pubc.errors import DataError, MissingExtraError
-from pubc.formats.core.episodes import Episode
 from pubc.formats.core.findings import Findings
 from pubc.formats.core.options import ReadOptions
+from pubc.formats.episodes.episode_source import Episode
 from pubc.formats.parquet.parquet_read import is_numeric, read_table, to_numpy
 from pubc.storage import read_json
 from pubc.trajectory import Array

@@ -8,17 +8,16 @@ name the file.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pubc.errors import DataError, EnvironmentFailure, MissingExtraError
+from pubc.errors import DataError, MissingExtraError
+from pubc.formats.parquet.parquet_ends import check_ends, check_extension
 from pubc.trajectory import Array
 
 __all__ = ["OpenAhead", "arrow", "is_numeric", "open_parquet", "read_table", "to_numpy"]
@@ -29,7 +28,6 @@ FREE_BYTES = 64 << 20
 """Below this much decoded data a file may compress as it likes: a constant column does."""
 _BATCH = 16_384
 """Rows that are decoded at a time."""
-_MAGIC = b"PAR1"
 _WIDTHS = {
     "BOOLEAN": 1,
     "INT32": 4,
@@ -62,7 +60,7 @@ def open_parquet(path: Path) -> Any:
             could carry code.
     """
     pa = arrow()
-    size = _check_ends(path)
+    size = check_ends(path)
     with _words(path):
         file = pa.parquet.ParquetFile(
             path,
@@ -71,7 +69,7 @@ def open_parquet(path: Path) -> Any:
             page_checksum_verification=True,
             memory_map=True,  # looking ahead in a mapped file reads nothing
         )
-        _check_extension(path, file.metadata.metadata or {})
+        check_extension(path, file.metadata.metadata or {})
         _check_sizes(path, file, size)
     return file
 
@@ -162,44 +160,6 @@ def to_numpy(path: Path, table: Any, name: str) -> Array:
     if len(shapes) > 1:
         _refuse_ragged(path, name, sorted(shapes))
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-
-def _check_ends(path: Path) -> int:
-    try:
-        size = path.stat().st_size
-        with path.open("rb") as file:
-            head = file.read(4)
-            file.seek(max(0, size - 8))
-            tail = file.read(8)
-    except OSError as error:
-        raise EnvironmentFailure(f"{path}: {error.strerror}.") from error
-    if head != _MAGIC:
-        raise DataError(f"{path}: not a Parquet file.", code="bad_file")
-    if size < 12 or tail[4:] != _MAGIC:
-        raise DataError(
-            f"{path}: a Parquet file of {size:,} bytes without its footer: its writer died or "
-            "the download broke off.",
-            code="truncated",
-        )
-    footer = int.from_bytes(tail[:4], "little")
-    if footer > size - 12:
-        raise DataError(
-            f"{path}: its footer claims {footer:,} bytes of a file of {size:,}.", code="truncated"
-        )
-    return size
-
-
-def _check_extension(path: Path, metadata: Mapping[bytes, bytes]) -> None:
-    try:
-        schema = base64.b64decode(metadata.get(b"ARROW:schema", b""))
-    except (binascii.Error, ValueError):
-        raise DataError(f"{path}: its Arrow schema is not readable.", code="bad_file") from None
-    if b"arrow.py_extension_type" in schema:
-        raise DataError(
-            f"{path}: declares a Python extension type, which holds a pickle; pubc never "
-            "unpickles a dataset.",
-            code="pickle",
-        )
 
 
 def _check_sizes(path: Path, file: Any, size: int) -> None:

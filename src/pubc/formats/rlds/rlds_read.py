@@ -8,8 +8,6 @@ final observation (`last_step=drop`); demonstration sets usually keep its action
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,20 +15,20 @@ from typing import Any
 import numpy as np
 
 from pubc.errors import DataError
-from pubc.formats.core.assemble import Raw, assemble, to_flags
+from pubc.formats.core.assemble import Raw, assemble
+from pubc.formats.core.column_shapes import to_flags
 from pubc.formats.core.findings import Findings
 from pubc.formats.core.named_parts import PARTS, Part, record_parts
 from pubc.formats.core.options import ReadOptions
 from pubc.formats.rlds.rlds_features import Leaf, choose, names_of, read_leaves
+from pubc.formats.rlds.rlds_files import compare_counts, declared_counts, record_files
 from pubc.formats.rlds.tfrecords import Feature, parse_example, read_records
-from pubc.storage import read_json
 from pubc.trajectory import Array, TrajectorySet
 
 __all__ = ["EXTRA", "SLOW", "read"]
 
 EXTRA = "rlds"
 SLOW = True
-_FILE = re.compile(r"^(?P<start>.+-(?P<split>[^-]+)\.tfrecord)(?:-(?P<shard>\d+)-of-(?P<of>\d+))?$")
 _FLAGS = ("steps/is_first", "steps/is_last", "steps/is_terminal")
 
 
@@ -50,23 +48,14 @@ def read(path: Path, options: ReadOptions, findings: Findings) -> TrajectorySet:
     """Read every split and shard of a TFDS folder."""
     leaves = read_leaves(path, findings)
     observation, action = choose(leaves, options, findings)
-    chosen = {leaf.name: leaf for leaf in (*observation, *action)}
-    for leaf in leaves.values():
-        if leaf.name.startswith("steps/") and leaf.is_vector:
-            chosen.setdefault(leaf.name, leaf)
-        elif leaf.name.startswith("steps/"):
-            findings.notice(
-                "image_left_out",
-                f"{leaf.name} ({leaf.dtype}) is no vector of numbers; left out.",
-                field=leaf.name,
-            )
+    chosen = _vectors(leaves, [*observation, *action], findings)
     episodes = Episodes({name: [] for name in chosen})
-    declared = _declared(path)
-    for split, number, file in _files(path, options, findings):
+    promised = declared_counts(path)
+    for split, number, file in record_files(path, options, findings):
         before = len(episodes.ids)
         _read_file(file, split, chosen, episodes, options, findings)
-        told = declared.get((split, number))
-        _compare(file.name, told, len(episodes.ids) - before, options, findings)
+        told = promised.get((split, number))
+        compare_counts(file.name, told, len(episodes.ids) - before, options, findings)
     if not episodes.ids:
         findings.refuse("empty", "the records hold no trajectory.", field="steps")
     undeclared = sorted(episodes.undeclared - set(leaves))
@@ -109,69 +98,19 @@ def read(path: Path, options: ReadOptions, findings: Findings) -> TrajectorySet:
     return assemble(raw, options, findings)
 
 
-def _files(path: Path, options: ReadOptions, findings: Findings) -> Iterator[tuple[str, int, Path]]:
-    """Every shard with its split; shards that should be there and are not are told."""
-    shards: dict[str, dict[int, tuple[str, Path]]] = {}
-    wanted: dict[str, int] = {}
-    for file in sorted(path.iterdir()):
-        match = _FILE.match(file.name)
-        if match is None or not file.is_file():
-            continue
-        if not file.resolve().is_relative_to(path.resolve()):
-            findings.refuse("outside", "leads out of the dataset folder.", field=file.name)
-        number = int(match["shard"] or 0)
-        shards.setdefault(match["start"], {})[number] = (match["split"], file)
-        wanted[match["start"]] = max(wanted.get(match["start"], 0), int(match["of"] or 1))
-    missing = [
-        f"{start}-{number:05d}-of-{wanted[start]:05d}"
-        for start in shards
-        for number in range(min(wanted[start], 1_000_000))
-        if number not in shards[start]
-    ]
-    if missing:
-        said = f"{len(missing):,} shards are missing: {', '.join(missing[:5])}"
-        if not options.skip_bad_files and options.trust != "data":
-            findings.refuse(
-                "missing_file",
-                f"{said}. Finish the download, or go on without them: --skip-bad-files.",
-                field=missing[0],
-                count=len(missing),
+def _vectors(leaves: dict[str, Leaf], asked: list[Leaf], findings: Findings) -> dict[str, Leaf]:
+    """What is read of every step: what was asked for, and whatever else is numbers."""
+    chosen = {leaf.name: leaf for leaf in asked}
+    for leaf in leaves.values():
+        if leaf.name.startswith("steps/") and leaf.is_vector:
+            chosen.setdefault(leaf.name, leaf)
+        elif leaf.name.startswith("steps/"):
+            findings.notice(
+                "image_left_out",
+                f"{leaf.name} ({leaf.dtype}) is no vector of numbers; left out.",
+                field=leaf.name,
             )
-        findings.repair("missing_file", f"{said}; left out.", field=missing[0], count=len(missing))
-    for start in shards:
-        for number in sorted(shards[start]):
-            split, file = shards[start][number]
-            yield split, number, file
-
-
-def _declared(path: Path) -> dict[tuple[str, int], int]:
-    """Records of each shard, as `dataset_info.json` has them; empty without that file."""
-    if not (path / "dataset_info.json").is_file():
-        return {}
-    splits = read_json(path / "dataset_info.json").get("splits")
-    return {
-        (str(split.get("name")), shard): int(count)
-        for split in (splits if isinstance(splits, list) else [])
-        if isinstance(split, dict) and isinstance(split.get("shardLengths"), list)
-        for shard, count in enumerate(split["shardLengths"])
-        if str(count).isdigit()
-    }
-
-
-def _compare(
-    file: str, told: int | None, found: int, options: ReadOptions, findings: Findings
-) -> None:
-    if told is None or told == found:
-        return
-    said = f"dataset_info.json says {told:,} records in {file}, there are {found:,}"
-    if options.trust != "data" and not options.skip_bad_files:
-        findings.refuse(
-            "meta_conflict",
-            f"{said}. --trust data goes by the files.",
-            field="shardLengths",
-            index=min(told, found),
-        )
-    findings.repair("meta_conflict", f"{said}; went by the file.", field="shardLengths")
+    return chosen
 
 
 def _read_file(

@@ -6,9 +6,8 @@ sets lack it in a few episodes, so that is looked at episode by episode.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,65 +16,12 @@ from pubc.formats.core.assemble import Raw
 from pubc.formats.core.findings import Findings
 from pubc.formats.core.named_parts import Part, choose_parts, is_image, joined_dtype
 from pubc.formats.core.options import ReadOptions
+from pubc.formats.episodes.episode_source import Episode, Layout, Source
 from pubc.trajectory import Array
 
-__all__ = ["Episode", "Layout", "Leaf", "Source", "gather"]
+__all__ = ["gather"]
 
 _ACTIONS = "actions"
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """What a format calls the arrays of an episode."""
-
-    observations: str
-    """The observation, or the group of its named pieces."""
-    terminals: str
-    """Marks of the end of the task."""
-    timeouts: str | None
-    """Marks of the end of the recording."""
-    is_extra: Callable[[str], bool]
-    """Whether a further array of that path is worth keeping."""
-
-
-class Leaf(Protocol):
-    """One array of one episode, not yet read."""
-
-    @property
-    def shape(self) -> tuple[int, ...] | None:
-        """Its shape; None where it declares none."""
-        ...
-
-
-class Source(Protocol):
-    """Where leaves are read from."""
-
-    def dtype(self, node: Any) -> np.dtype[Any]:
-        """Element type of a leaf of numbers."""
-        ...
-
-    def is_numeric(self, node: Any) -> bool:
-        """Whether a leaf holds numbers."""
-        ...
-
-    def fill(self, node: Any, out: Array) -> None:
-        """Read a leaf into an array of its shape."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Episode:
-    """The arrays of one episode by their path, as far as headers tell."""
-
-    number: int
-    """Its number in the dataset."""
-    leaves: dict[str, Any]
-    """By their path below the episode, in the order of the file."""
-
-    def rows(self, path: str) -> int:
-        """Length of an array; 0 where it has none."""
-        shape = self.leaves[path].shape
-        return int(shape[0]) if shape else 0
 
 
 class _Gatherer:
