@@ -167,7 +167,7 @@ def repetition(house: House) -> Rule:
             for path, at in found:
                 repeated[path] |= {number for number, _ in said[path][at : at + WINDOW]}
     total = sum(map(len, said.values()))
-    share = sum(map(len, repeated.values())) / total
+    share = sum(map(len, repeated.values())) / max(1, total)
     broken = [f"{house.name(p)}: lines {_spans(n)}" for p, n in repeated.items()]
     title = f"repeated lines ({WINDOW} and more in a row), at most {REPEATED:.0%}"
     return Rule(title, f"{share:.2%}", broken if share > REPEATED else [])

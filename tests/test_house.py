@@ -34,7 +34,7 @@ def test_every_rule_can_fail(tmp_path: Path):
     for number in range(13):
         write(tmp_path, f"full/m{number}.py", "")
     write(tmp_path, "long.py", "\n" * 301)
-    write(tmp_path, "wide.py", "def f():\n" + "    pass\n" * 61)
+    write(tmp_path, "wide.py", "def f():\n" + "".join(f"    y{i} = {i}\n" for i in range(61)))
     write(tmp_path, "a.py", copied + "def f():\n    from pubc.room import b\n")
     write(tmp_path, "room/b.py", copied + "if TYPE_CHECKING:\n    from pubc.a import f\n")
     write(tmp_path, "other/b.py", "")
