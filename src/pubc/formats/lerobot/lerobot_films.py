@@ -15,7 +15,8 @@ from typing import Any
 
 from pubc.errors import DataError
 from pubc.formats.lerobot.lerobot_cut import Span, can_cut, cut
-from pubc.formats.lerobot.lerobot_meta import Episodes, Info, fill, inside
+from pubc.formats.lerobot.lerobot_meta import Episodes, Info
+from pubc.formats.lerobot.lerobot_paths import fill, inside
 
 __all__ = ["copy_films", "copy_single_films"]
 
