@@ -6,8 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pubc.acting.evaluate import REFERENCES, Outcome, evaluate, interval, score, summary
+from pubc.acting import environments
+from pubc.acting.evaluate import Outcome, Played, evaluate, returns_in_short, summary
+from pubc.acting.rollout import play
 from pubc.errors import DataError, UnknownNameError, UsageError
+from pubc.metrics import REFERENCES
 from pubc.policies.policy_folder import load, save
 from tests.policies.sets import random_policy
 
@@ -31,9 +34,6 @@ def test_processes_change_nothing(policy):
 
 
 def test_a_seed_fixes_the_starts_of_every_policy(policy):
-    from pubc.acting import environments
-    from pubc.acting.rollout import play
-
     world = environments.make("Pendulum-v1")
     starts = [
         play(world, random_policy(3, 1, seed=s), random_seed=4, source="evaluation", index=2)
@@ -65,25 +65,6 @@ def test_nothing_to_play_is_refused(policy):
         list(evaluate(policy, "Pendulum-v1", episodes=0))
 
 
-def test_the_score_is_the_papers():
-    low, high, _ = REFERENCES["halfcheetah"]
-    assert score(low, (low, high)) == 0
-    assert score(high, (low, high)) == 1
-    assert score(375.0, REFERENCES["trifinger-push"][:2]) == 0.5
-    with pytest.raises(UsageError, match="must rise"):
-        score(1.0, (2.0, 2.0))
-
-
-def test_the_interval_holds_the_mean_as_often_as_it_says():
-    rng = np.random.default_rng(0)
-    held = 0
-    for _ in range(100):
-        low, high = interval(rng.normal(size=40))
-        held += low <= 0 <= high
-    assert 0.88 <= held / 100 <= 0.99
-    assert interval([3.0]) == (3.0, 3.0)
-
-
 def test_a_summary_says_return_score_and_interval():
     outcome = Outcome(np.array([0.0, 750.0]), np.array([10, 20]))
     document = summary(outcome, REFERENCES["trifinger-push"])
@@ -92,3 +73,19 @@ def test_a_summary_says_return_score_and_interval():
     assert document["score"] == 0.5
     assert document["reference"]["from"] == "TriFinger"
     assert summary(outcome, None)["score"] is None
+
+
+def test_the_line_of_a_card_has_the_deviation_of_a_sample():
+    played = [Played(1, 3.0, 10), Played(0, 1.0, 30)]
+    assert returns_in_short(Outcome.of(played)) == {
+        "trajectories": 2, "mean": 2.0, "std": 1.4, "min": 1.0, "max": 3.0, "mean_length": 20.0,
+    }  # fmt: skip
+
+
+def test_a_source_plays_the_trajectories_that_are_collected_under_its_name(policy):
+    world = environments.make("Pendulum-v1")
+    collected = play(world, policy(), random_seed=3, source="mine", index=1)
+    played = list(evaluate(policy, "Pendulum-v1", episodes=2, random_seed=3, source="mine"))
+    assert played[1].total_reward == collected.total_reward
+    other = list(evaluate(policy, "Pendulum-v1", episodes=2, random_seed=3))
+    assert other[1].total_reward != collected.total_reward

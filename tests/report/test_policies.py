@@ -6,8 +6,8 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
-from pubc.acting.evaluate import interval
 from pubc.errors import DataError
+from pubc.metrics import interval
 from pubc.report import write_report
 from pubc.report.policies import policies
 from pubc.report.run_figures import write_figures

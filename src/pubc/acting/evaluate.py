@@ -14,40 +14,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from pubc.acting import environments
 from pubc.acting.environments.direct import nothing_but_playing
 from pubc.acting.rollout import Environment, Policy, play
 from pubc.errors import DataError, EnvironmentFailure, UsageError
-from pubc.streams import stream
+from pubc.metrics import interval, mean_and_spread, normalised_score
 
-__all__ = ["REFERENCES", "Outcome", "Played", "evaluate", "interval", "score", "summary"]
+__all__ = ["Outcome", "Played", "evaluate", "returns_in_short", "summary"]
 
 Floats = NDArray[np.float64]
 MakePolicy = Callable[[], Policy]
 """Gives the policy; called once in each process."""
 
-REFERENCES: dict[str, tuple[float, float, str]] = {
-    "halfcheetah": (-280.178953, 12135.0, "D4RL"),
-    "hopper": (-20.272305, 3234.3, "D4RL"),
-    "walker2d": (1.629008, 4592.3, "D4RL"),
-    "ant": (-325.6, 3879.7, "D4RL"),
-    "humanoid": (112.0, 6213.0, "fitted to the paper"),
-    "trifinger-push": (0.0, 750.0, "TriFinger"),
-    "trifinger-lift": (0.0, 1500.0, "TriFinger"),
-}
-"""Returns that count as scores 0 and 1, and who says so.
-
-D4RL's are those of github.com/Farama-Foundation/D4RL, d4rl/infos.py (REF_MIN_SCORE and
-REF_MAX_SCORE of the v0 sets; the later sets have the same); the minima were compared with that
-file, the maxima with copies of it in other projects. D4RL has no humanoid, and the paper does not
-print its own: its expert's 5,725 scores 0.92 (Tables 2 and 4) and its weak policy's
-1,576 scores 0.24 (twice 0.58 less 0.92), which lie on this line.
-"""
-
-_SOURCE = "evaluation"
-_RESAMPLES = 10_000
+SOURCE = "evaluation"
+"""Under which name policies act, unless another is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +70,7 @@ def evaluate(
     episodes: int = 100,
     random_seed: int = 0,
     processes: int = 1,
+    source: str = SOURCE,
 ) -> Iterator[Played]:
     """Play, and yield each trajectory as it ends, in any order.
 
@@ -97,6 +80,8 @@ def evaluate(
         episodes: How many trajectories.
         random_seed: Fixes every start and every draw of the policy.
         processes: How many trajectories are played at a time; it does not change them.
+        source: With the random seed it keys every start. The same for all policies that are to
+            be compared; the name under which a policy is collected plays those trajectories.
 
     Raises:
         UsageError: A number is out of range.
@@ -112,19 +97,23 @@ def evaluate(
     if processes == 1:
         world, policy = _open(make_policy, environment)
         for index in range(episodes):
-            yield _play(world, policy, random_seed, index)
+            yield _play(world, policy, random_seed, source, index)
         return
-    yield from _in_processes(make_policy, environment, episodes, random_seed, processes)
+    setup = {
+        "make_policy": make_policy,
+        "environment": environment,
+        "random_seed": random_seed,
+        "source": source,
+    }
+    yield from _in_processes(setup, episodes, processes)
 
 
-def _in_processes(
-    make_policy: MakePolicy, environment: str, episodes: int, random_seed: int, processes: int
-) -> Iterator[Played]:
+def _in_processes(setup: dict[str, Any], episodes: int, processes: int) -> Iterator[Played]:
     pool = ProcessPoolExecutor(
         min(processes, episodes),
         mp_context=multiprocessing.get_context("spawn"),
         initializer=_start,
-        initargs=(make_policy, environment, random_seed),
+        initargs=(setup,),
     )
     with pool:
         waiting = [pool.submit(_work, index) for index in range(episodes)]
@@ -145,9 +134,9 @@ _WORKER: dict[str, Any] = {}
 """What a process of the pool plays with; filled once by `_start`."""
 
 
-def _start(make_policy: MakePolicy, environment: str, random_seed: int) -> None:
+def _start(setup: dict[str, Any]) -> None:
     # An error here would only say that the pool broke, so it waits for the first trajectory.
-    _WORKER.update(make_policy=make_policy, environment=environment, random_seed=random_seed)
+    _WORKER.update(setup)
 
 
 def _work(index: int) -> Played:
@@ -155,7 +144,7 @@ def _work(index: int) -> Played:
         _WORKER["world"] = _open(_WORKER["make_policy"], _WORKER["environment"])
         nothing_but_playing()
     world, policy = _WORKER["world"]
-    return _play(world, policy, _WORKER["random_seed"], index)
+    return _play(world, policy, _WORKER["random_seed"], _WORKER["source"], index)
 
 
 def _open(make_policy: MakePolicy, environment: str) -> tuple[Environment, Policy]:
@@ -173,47 +162,22 @@ def _open(make_policy: MakePolicy, environment: str) -> tuple[Environment, Polic
     return world, policy
 
 
-def _play(world: Environment, policy: Policy, random_seed: int, index: int) -> Played:
-    one = play(world, policy, random_seed=random_seed, source=_SOURCE, index=index)
+def _play(world: Environment, policy: Policy, random_seed: int, source: str, index: int) -> Played:
+    one = play(world, policy, random_seed=random_seed, source=source, index=index)
     return Played(index, one.total_reward, len(one))
-
-
-def interval(values: ArrayLike, *, level: float = 0.95) -> tuple[float, float]:
-    """Bootstrap confidence interval of the mean; a single value has no width."""
-    sample = np.asarray(values, dtype=np.float64)
-    rng = stream(0, "bootstrap", len(sample))
-    drawn = rng.integers(len(sample), size=(_RESAMPLES, len(sample)))
-    low, high = np.quantile(sample[drawn].mean(axis=1), [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
-
-
-def score(total_reward: float, reference: tuple[float, float]) -> float:
-    """The paper's normalised score: 0 at the lower reference return, 1 at the upper.
-
-    Example:
-        >>> score(750.0, (0.0, 1500.0))
-        0.5
-
-    Raises:
-        UsageError: The references do not rise.
-    """
-    low, high = reference
-    if not low < high:
-        raise UsageError(f"The reference returns must rise from 0 to 1. Got {low} and {high}.")
-    return (total_reward - low) / (high - low)
 
 
 def summary(outcome: Outcome, reference: tuple[float, float, str] | None) -> Mapping[str, Any]:
     """An evaluation as JSON values; the score is null where no reference is known."""
-    returns = outcome.returns
+    returns, spread = outcome.returns, mean_and_spread(outcome.returns)
     low, high = interval(returns)
     document: dict[str, Any] = {
         "episodes": len(returns),
         "return": {
-            "mean": float(returns.mean()),
-            "std": float(returns.std(ddof=1)) if len(returns) > 1 else 0.0,
-            "min": float(returns.min()),
-            "max": float(returns.max()),
+            "mean": spread.mean,
+            "std": spread.deviation,
+            "min": spread.low,
+            "max": spread.high,
             "interval": [low, high],
         },
         "steps": {"mean": float(outcome.steps.mean()), "total": int(outcome.steps.sum())},
@@ -222,7 +186,20 @@ def summary(outcome: Outcome, reference: tuple[float, float, str] | None) -> Map
     }
     if reference is not None:
         bounds = (reference[0], reference[1])
-        document["score"] = score(float(returns.mean()), bounds)
-        document["score_interval"] = [score(low, bounds), score(high, bounds)]
+        document["score"] = normalised_score(spread.mean, bounds)
+        document["score_interval"] = [normalised_score(end, bounds) for end in (low, high)]
         document["reference"] = {"min": bounds[0], "max": bounds[1], "from": reference[2]}
     return document
+
+
+def returns_in_short(outcome: Outcome) -> dict[str, float]:
+    """The line of a zoo card: mean, sample deviation and range of returns, and the mean length."""
+    spread = mean_and_spread(outcome.returns)
+    return {
+        "trajectories": spread.count,
+        "mean": round(spread.mean, 1),
+        "std": round(spread.deviation, 1),
+        "min": round(spread.low, 1),
+        "max": round(spread.high, 1),
+        "mean_length": round(float(outcome.steps.mean()), 1),
+    }

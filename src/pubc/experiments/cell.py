@@ -110,7 +110,7 @@ class LearnerSpec:
     evaluation_trajectories: int = 100
     """How many trajectories are played."""
     reference: tuple[float, float] | None = None
-    """Returns that count as scores 0 and 1; those of `pubc.acting.evaluate` if omitted."""
+    """Returns that count as scores 0 and 1; those of `pubc.metrics` if omitted."""
     curve_every: int | None = None
     """Updates between two points of a learning curve; None for no curve."""
     curve_trajectories: int = 10

@@ -27,7 +27,14 @@ _NETS = ("nets", "pu/paper/losses.py", "select.py")
 _STAGES: dict[str, tuple[str, ...]] = {
     "dataset": (*_SHARED, "collect", "zoo", "experiments/stages/datasets.py"),
     "filter": (*_LOW, *_NETS, "pu", "metrics.py", "experiments/stages/filters.py"),
-    "learner": (*_SHARED, *_NETS, "policies", "acting/evaluate.py", "experiments/stages/learn.py"),
+    "learner": (
+        *_SHARED,
+        *_NETS,
+        "policies",
+        "acting/evaluate.py",
+        "metrics.py",
+        "experiments/stages/learn.py",
+    ),
 }
 
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from pubc.acting.evaluate import interval
 from pubc.errors import DataError
+from pubc.metrics import interval
 from pubc.results import Record, read
 from pubc.storage import read_json
 

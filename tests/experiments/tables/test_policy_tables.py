@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from pubc.acting.evaluate import REFERENCES
 from pubc.experiments import cell as cells
 from pubc.experiments import get_table
 from pubc.experiments.tables.learners import learner
+from pubc.metrics import REFERENCES
 from pubc.results import read
 from tests.cli.calling import run
 

@@ -99,7 +99,7 @@ def _difference(base: dict[str, Any], other: dict[str, Any]) -> dict[str, Any] |
     """Mean of the pairwise differences in return, with its interval."""
     import numpy as np
 
-    from pubc.acting.evaluate import interval
+    from pubc.metrics import interval
 
     if other is base:
         return None

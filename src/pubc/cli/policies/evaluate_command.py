@@ -156,7 +156,7 @@ def find_reference(
 
 def known_reference(said: Any, environment: str) -> tuple[float, float, str] | None:
     """Reference returns as a dataset said, or as known."""
-    from pubc.acting.evaluate import REFERENCES
+    from pubc.metrics import REFERENCES
 
     low, high = (said or [None, None])[:2]
     if isinstance(low, int | float) and isinstance(high, int | float) and low < high:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -34,11 +35,9 @@ class Zoo:
 
     def run(self) -> dict[str, Any]:
         """Show the cards, measured anew where asked."""
-        from pubc.collect.measure import card_of
-
         names = self.names or tuple(zoo.names())
-        cards = {name: card_of(name) for name in names}
-        measured = self._measure(names) if self.measure else {}
+        cards = {name: zoo.read_card(zoo.find(name)) for name in names}
+        measured = self._measure(cards) if self.measure else {}
         if not self.json:
             _show(cards, measured)
         policies = [
@@ -47,16 +46,22 @@ class Zoo:
         ]
         return {"policies": policies}
 
-    def _measure(self, names: tuple[str, ...]) -> dict[str, dict[str, float]]:
-        from pubc.collect.measure import measuring
+    def _measure(self, cards: dict[str, dict[str, Any]]) -> dict[str, dict[str, float]]:
+        from pubc.acting.evaluate import Outcome, evaluate, returns_in_short
 
         found: dict[str, dict[str, float]] = {}
-        with progress("measuring", len(names), quiet=self.json) as report:
-            for one in measuring(
-                names, self.measure, random_seed=self.random_seed, processes=self.processes
-            ):
-                found[one.name] = one.facts()
-                report(len(found), one.name)
+        with progress("measuring", len(cards), quiet=self.json) as report:
+            for name, card in cards.items():
+                played = evaluate(
+                    functools.partial(zoo.read, zoo.find(name)),
+                    str(card["environment"]),
+                    episodes=self.measure,
+                    random_seed=self.random_seed,
+                    processes=self.processes,
+                    source=name,
+                )
+                found[name] = returns_in_short(Outcome.of(list(played)))
+                report(len(found), name)
         return found
 
 

@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pubc import formats
-from pubc.acting.evaluate import REFERENCES, Outcome, evaluate, score, summary
+from pubc.acting.evaluate import Outcome, evaluate, summary
 from pubc.errors import DataError
 from pubc.experiments.cell import Cell, LearnerSpec
 from pubc.experiments.stage_cache import Cache
 from pubc.experiments.stages.datasets import open_seed_pool
 from pubc.experiments.stages.filters import draw_seeds
+from pubc.metrics import REFERENCES, normalised_score
 from pubc.results import Record, key_of, read
 from pubc.storage import read_json, write_json
 from pubc.trajectory import TrajectorySet
@@ -99,7 +100,7 @@ def _of_data(mixed: TrajectorySet, spec: LearnerSpec) -> dict[str, Any]:
     return {
         "episodes": len(mixed),
         "return": {"mean": mean, "std": float(returns.std(ddof=1)) if len(mixed) > 1 else 0.0},
-        "score": None if known is None else score(mean, known[:2]),
+        "score": None if known is None else normalised_score(mean, known[:2]),
         "reference": None if known is None else _named(known),
     }
 
