@@ -10,7 +10,7 @@ import pubc
 from pubc.errors import DataError
 from pubc.experiments.cell import DatasetSpec, FilterSpec, SeedSpec
 from pubc.experiments.stage_cache import Cache
-from pubc.experiments.stage_versions import Versions, _digest
+from pubc.experiments.stage_versions import Versions
 from pubc.experiments.stages.datasets import expert_of, make_dataset, open_dataset, read_summary
 from pubc.experiments.stages.filters import (
     FilterJob,
@@ -109,27 +109,6 @@ def test_single_steps_are_counted_as_steps(tmp_path):
     assert len(read_mask(cache, job)) == 16
     truth = np.asarray(open_dataset(cache, given).sources == "expert")
     assert found["trajectory_accuracy"] == np.mean(read_mask(cache, job) == truth)
-
-
-def test_comments_and_docstrings_are_no_other_version_and_code_is(tmp_path):
-    path = tmp_path / "code.py"
-    digests = []
-    for text in (
-        '"""Why."""\nx = 1\n"""A number."""\n',
-        '"""Because.\n\nx = 3\n"""\n\nx = 1  # one\n',
-        "x = 2\n",
-        "if y:\n    x = 1\nz = '#'\n",
-        "if y:\n    x = 1\n    z = '#'\n",
-    ):
-        path.write_text(text)
-        digests.append(_digest(tmp_path, ["code.py"]))
-    assert digests[0] == digests[1]
-    assert len(set(digests)) == 4
-
-
-def test_code_that_moved_away_is_missed_and_not_passed_over(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        _digest(tmp_path, ["moved.py"])
 
 
 def test_half_of_a_thing_is_never_seen_and_the_next_one_makes_it(tmp_path):
