@@ -27,6 +27,8 @@ from pubc.version import __version__
 
 __all__ = ["asset", "content_policy", "environment", "render"]
 
+_LONGEST = 28
+"""Characters of a word in a table of runs."""
 _SCRIPTS = ("base.js", "charts.js", "table.js", "run.js", "main.js")
 
 
@@ -80,7 +82,7 @@ def environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
     )
-    made.filters |= {"told": summary.told, "exact": _exact, "ticks": _ticks}
+    made.filters |= {"told": summary.told, "short": _short, "exact": _exact, "ticks": _ticks}
     return made
 
 
@@ -166,3 +168,12 @@ def _ticks(text: str) -> Markup:
         Markup("<code>{}</code>").format(part) if index % 2 else part
         for index, part in enumerate(parts)
     )
+
+
+def _short(text: str) -> str:
+    """A word that leaves room for others: the start of a fingerprint, the end of a path."""
+    if len(text) <= _LONGEST or " " in text:
+        return text
+    if set(text) <= set("0123456789abcdef"):
+        return f"{text[:12]}…"
+    return f"…{text[1 - _LONGEST :]}"

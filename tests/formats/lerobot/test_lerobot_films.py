@@ -116,3 +116,31 @@ def test_e1_what_was_kept_is_inspected_converted_and_trained_on(tmp_path, capsys
         ["train", run, "--out", tmp_path / "policy", "--epochs", "1"],
     ):
         assert main([str(word) for word in words]) == 0, capsys.readouterr().err
+
+
+def test_w8_the_printed_line_names_a_policy_and_the_kept_set(tmp_path):
+    import shlex
+
+    root = write_with_films(tmp_path / "my set", [[0, 1], [2, 3]], LENGTHS)
+    part(root, tmp_path / "run" / "kept.lerobot", [0, 2])
+    kept = tmp_path / "run" / "kept.lerobot"
+    line = lerobot.train_command(kept, pictures=lerobot.has_pictures(kept))
+    command, *flags = shlex.split(line)
+    given = dict(flag.split("=", 1) for flag in flags)
+    assert command == "lerobot-train"
+    assert given["--policy.type"] == "act"
+    assert given["--policy.push_to_hub"] == "false"
+    assert given["--dataset.root"] == str(kept)
+    assert "--dataset.episodes" not in given
+    told = lerobot.keep_command(root, [2, 0]).splitlines()
+    assert '--dataset.episodes="[0, 2]"' in told[0]
+    assert "--policy.type=act" in told[0]
+    assert told[1].endswith('--operation.episode_indices "[1, 3]"')
+
+
+def test_w8_a_set_that_lerobot_cannot_train_on_gets_no_line_that_fails(tmp_path):
+    from tests.formats.lerobot_sets import write_v3
+
+    root = write_v3(tmp_path / "set", [(0, 0, [0, 1, 2, 3])], LENGTHS)
+    assert not lerobot.has_pictures(root)
+    assert lerobot.train_command(root, pictures=False).startswith("# ")

@@ -74,3 +74,32 @@ def test_an_id_that_is_not_there_says_who_downloads_it(downloaded, capsys):
     told = capsys.readouterr().err
     assert f"below {downloaded.parents[2]}" in told
     assert "minari download D4RL/door/human-v2" in told
+
+
+def test_e2_a_kept_set_has_an_id_of_its_own_that_minari_finds(tmp_path, monkeypatch):
+    import json
+    import shutil
+
+    import numpy as np
+
+    from pubc import formats
+    from pubc.formats.core.selection import Selection
+    from pubc.formats.minari import minari_read
+    from tests.reliability import samples
+
+    minari = pytest.importorskip("minari")
+    source = samples.SAMPLES["minari"](tmp_path)
+    path = source / "data" / "metadata.json"
+    about = json.loads(path.read_text()) | {"dataset_id": "robot/pile-v2"}
+    path.write_text(json.dumps(about))
+    options = formats.ReadOptions(cache=False)
+    minari_read.subset(
+        Selection(source, np.array([0, 2]), options), tmp_path / "kept", overwrite=False
+    )
+    told = json.loads((tmp_path / "kept/data/metadata.json").read_text())
+    assert told["dataset_id"] == "robot/pile-kept-v2"
+    home = tmp_path / "home"
+    shutil.copytree(tmp_path / "kept", home / told["dataset_id"])
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(home))
+    assert list(minari.list_local_datasets()) == ["robot/pile-kept-v2"]
+    assert minari.load_dataset("robot/pile-kept-v2").total_episodes == 2

@@ -11,20 +11,18 @@ import numpy as np
 
 from pubc.storage import write_marked
 
-__all__ = ["KIND", "draw"]
+__all__ = ["KIND", "draw", "picture"]
 
 KIND = "comparison"
 """What the picture is, for the mark in it."""
 
 
-def draw(
-    policies: Sequence[dict[str, Any]], environment: str, path: Path, *, force: bool = False
-) -> None:
-    """Draw the returns of several policies beside one another, as .png or .svg."""
+def picture(policies: Sequence[dict[str, Any]], environment: str) -> Any:
+    """The returns of several policies beside one another, as a figure of matplotlib."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(1.6 + 1.3 * len(policies), 4.0), layout="constrained")
+    figure = Figure(figsize=(max(4.2, 1.6 + 1.3 * len(policies)), 4.2), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     spread = np.random.default_rng(0)
@@ -38,9 +36,18 @@ def draw(
         )
     axes.set_xticks(range(len(policies)), [Path(one["policy"]).name for one in policies])
     axes.set_ylabel("return")
-    axes.set_title(f"{environment}: returns, mean and 95 % interval")
+    # Two lines and small type: the name of an environment must fit over two policies.
+    axes.set_title(f"{environment}\nreturns, mean and 95 % interval", fontsize=9)
     axes.grid(axis="y", alpha=0.3)
+    return figure
+
+
+def draw(
+    policies: Sequence[dict[str, Any]], environment: str, path: Path, *, force: bool = False
+) -> None:
+    """Draw the returns of several policies beside one another, as .png or .svg."""
     drawn = io.BytesIO()
-    figure.savefig(drawn, format=path.suffix[1:], dpi=150, metadata={"Date": None}
-                   if path.suffix == ".svg" else None)  # fmt: skip
+    metadata = {"Date": None} if path.suffix == ".svg" else None
+    figure = picture(policies, environment)
+    figure.savefig(drawn, format=path.suffix[1:], dpi=150, metadata=metadata)
     write_marked({path: drawn.getvalue()}, KIND, force=force)

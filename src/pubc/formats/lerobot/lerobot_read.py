@@ -30,12 +30,29 @@ from pubc.formats.lerobot.lerobot_meta import (
 )
 from pubc.formats.lerobot.lerobot_notes import read_notes
 from pubc.formats.lerobot.lerobot_rows import Rows, read_rows
-from pubc.formats.lerobot.lerobot_subset import keep_command, numbers_of, subset_of
+from pubc.formats.lerobot.lerobot_subset import (
+    has_pictures,
+    keep_command,
+    numbers_of,
+    subset_of,
+    train_command,
+)
 from pubc.formats.lerobot.lerobot_write import VERSIONS, write
 from pubc.formats.parquet.parquet_read import OpenAhead
 from pubc.trajectory import Array, TrajectorySet
 
-__all__ = ["EXTRA", "SLOW", "VERSIONS", "keep_command", "numbers_of", "read", "subset", "write"]
+__all__ = [
+    "EXTRA",
+    "SLOW",
+    "VERSIONS",
+    "has_pictures",
+    "keep_command",
+    "numbers_of",
+    "read",
+    "subset",
+    "train_command",
+    "write",
+]
 
 EXTRA = "lerobot"
 SLOW = True

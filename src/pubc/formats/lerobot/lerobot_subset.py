@@ -6,6 +6,7 @@ their films (`lerobot_films`).
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,7 +24,7 @@ from pubc.formats.parquet.parquet_read import read_table, to_numpy
 from pubc.formats.parquet.parquet_write import join, pick
 from pubc.storage import atomic_folder
 
-__all__ = ["keep_command", "numbers_of", "subset_of"]
+__all__ = ["has_pictures", "keep_command", "numbers_of", "subset_of", "train_command"]
 
 
 def subset_of(
@@ -136,8 +137,38 @@ def numbers_of(root: Path, ids: Sequence[str]) -> list[int]:
     return [int(known.get(str(name), name)) for name in ids]
 
 
+def train_command(folder: Path, *, pictures: bool) -> str:
+    """The line that trains with lerobot on a dataset folder.
+
+    Args:
+        folder: A complete dataset, for example what a run kept.
+        pictures: Whether it has images, films or `observation.environment_state`, one of which
+            lerobot's policies need.
+    """
+    place = folder.resolve()
+    if not pictures:
+        return (
+            "# lerobot's ACT and diffusion policies need images or observation.environment_state, "
+            "and this set has neither; `pubc train` does not"
+        )
+    name = re.sub(r"[^-_.\w]+", "-", place.name).strip("-.") or "kept"
+    return (
+        "lerobot-train --policy.type=act --policy.push_to_hub=false "
+        f"--dataset.repo_id=local/{name} --dataset.root={shlex.quote(str(place))} "
+        f"--output_dir={shlex.quote(f'outputs/{name}')}"
+    )
+
+
+def has_pictures(root: Path) -> bool:
+    """Whether a dataset has what lerobot's policies look at beside the state of the robot."""
+    features = read_info(root, Findings(root)).features
+    return "observation.environment_state" in features or any(
+        about.get("dtype") in ("image", "video") for about in features.values()
+    )
+
+
 def keep_command(root: Path, kept: Sequence[int]) -> str:
-    """The lerobot commands that use only the kept episodes: to train, and to cut a new set.
+    """The lerobot commands that use only some episodes of a dataset where it lies.
 
     Args:
         root: The dataset folder.
@@ -147,15 +178,14 @@ def keep_command(root: Path, kept: Sequence[int]) -> str:
     total = info.count("total_episodes") or 0
     keep = sorted(int(number) for number in kept)
     drop = sorted(set(range(total)) - set(keep))
-    name = shlex.quote(root.resolve().name)
-    place = shlex.quote(str(root.resolve()))
+    train = train_command(root, pictures=has_pictures(root))
+    if not train.startswith("#"):
+        train += f' --dataset.episodes="{keep}"'
     # A whole path, for lerobot puts a bare name into the folder of the source.
     beside = shlex.quote(f"{root.resolve()}_kept")
-    train = (
-        f'lerobot-train --dataset.repo_id={name} --dataset.root={place} --dataset.episodes="{keep}"'
-    )
     edit = (
-        f"lerobot-edit-dataset --repo_id {name} --root {place} --new_repo_id {beside} "
+        f"lerobot-edit-dataset --repo_id {shlex.quote(root.resolve().name)} "
+        f"--root {shlex.quote(str(root.resolve()))} --new_repo_id {beside} "
         f'--operation.type delete_episodes --operation.episode_indices "{drop}"'
     )
     return f"{train}\n{edit}" if drop else train

@@ -9,7 +9,7 @@ import os
 import re
 from pathlib import Path
 
-__all__ = ["find", "is_id", "root"]
+__all__ = ["find", "is_id", "kept_id", "root"]
 
 _ID = re.compile(r"(?:[\w-]+/)*[\w-]+-v\d+")
 
@@ -34,3 +34,17 @@ def find(path: Path) -> Path:
         return path
     folder = root() / path
     return folder if (folder / "data").is_dir() else path
+
+
+def kept_id(name: str) -> str:
+    """The id of what was kept of a dataset: Minari finds a dataset by the folder of its id.
+
+    Example:
+        >>> kept_id("mujoco/hopper/medium-v0"), kept_id("my pile")
+        ('mujoco/hopper/medium-kept-v0', 'my-pile-kept-v0')
+    """
+    plain = re.sub(r"[^-_/\w]+", "-", name).strip("-/") or "dataset"
+    stem, _, version = plain.rpartition("-v")
+    if not stem or not version.isdecimal():
+        stem, version = plain, "0"
+    return f"{stem}-kept-v{version}"

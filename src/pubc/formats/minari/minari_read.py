@@ -27,6 +27,7 @@ from pubc.formats.episodes.gather_episodes import gather
 from pubc.formats.hdf5.hdf5_disk import new_hdf5
 from pubc.formats.hdf5.hdf5_read import Checked, open_checked
 from pubc.formats.minari import minari_spaces as spaces
+from pubc.formats.minari.minari_ids import kept_id
 from pubc.formats.minari.minari_tables import open_tables
 from pubc.formats.minari.minari_write import MAIN, write
 from pubc.storage import atomic_folder, read_json, write_json
@@ -121,7 +122,9 @@ def subset(selection: Selection, target: Path, *, overwrite: bool) -> None:
                 about = read_json(facts) if facts.exists() else {}
                 write_json(facts, about | {"id": new, "pubc_id": word}, overwrite=True)
         size = sum(file.stat().st_size for file in data.rglob("*") if file.is_file())
+        named = str(dataset.metadata.get("dataset_id") or source.resolve().name)
         document = dataset.metadata | {
+            "dataset_id": kept_id(named),
             "total_episodes": len(chosen),
             "total_steps": chosen.steps,
             "dataset_size": round(size / 1e6, 1),
