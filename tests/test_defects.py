@@ -1,5 +1,6 @@
 """Defects that users met, each by its code; a test here fails where the old behaviour returns."""
 
+import json
 import os
 import re
 import shlex
@@ -8,6 +9,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+import h5py
+import numpy as np
 import pytest
 
 import pubc
@@ -160,3 +163,83 @@ def test_no_environment_of_the_shell_is_needed_for_help(tmp_path):
         check=True,
     )
     assert "examples:" in done.stdout
+
+
+@pytest.fixture
+def in_place(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def refused(capsys, *words: object) -> str:
+    code, _, err = run(capsys, "inspect", *words, "--isolate", "off", "--no-cache")
+    assert code in (2, 3)
+    return err
+
+
+def test_e4_stacked_trajectories_are_told_how_to_lie(capsys, in_place):
+    rng = np.random.default_rng(0)
+    stacked = {"observations": rng.normal(size=(5, 10, 3)), "actions": rng.normal(size=(5, 10, 2))}
+    np.savez("three.npz", **stacked)
+    told = refused(capsys, "three.npz")
+    assert "5 trajectories of 10 steps" in told
+    assert "--episode-length 10" in told
+    flat = {name: values.reshape(-1, values.shape[-1]) for name, values in stacked.items()}
+    np.savez("flat.npz", **flat)
+    code, out, _ = run(capsys, "inspect", "flat.npz", "--episode-length", "10", "--json")
+    assert (code, json.loads(out)["trajectories"]) == (0, 5)
+
+
+@pytest.mark.parametrize("suffix", ["npz", "hdf5"])
+def test_e4_arrays_called_obs_and_act_get_flags_that_work(capsys, in_place, suffix):
+    rng = np.random.default_rng(0)
+    arrays = {"obs": rng.normal(size=(50, 3)), "act": rng.normal(size=(50, 2))}
+    if suffix == "npz":
+        np.savez("keys.npz", **arrays)
+    else:
+        with h5py.File("keys.hdf5", "w") as file:
+            for name, values in arrays.items():
+                file[name] = values
+    flags = "--observation-keys obs --action-key act"
+    assert f"If these are the ones you mean: {flags}." in refused(capsys, f"keys.{suffix}")
+    words = [*flags.split(), "--episode-length", "10"]
+    assert run(capsys, "inspect", f"keys.{suffix}", *words)[0] == 0
+
+
+def test_e4_a_tfds_folder_without_its_version_is_told_the_version(capsys, in_place):
+    place = in_place / "tfds/robot/1.0.0"
+    place.mkdir(parents=True)
+    (place / "features.json").write_text("{}")
+    (place / "robot-train.tfrecord-00000-of-00001").write_bytes(b"")
+    for path in ("tfds", "tfds/robot"):
+        assert "named with its version: tfds/robot/1.0.0." in refused(capsys, path)
+
+
+def test_e4_a_part_of_a_lerobot_folder_is_told_the_folder(capsys, in_place):
+    root = in_place / "pick"
+    (root / "meta").mkdir(parents=True)
+    (root / "meta/info.json").write_text("{}")
+    (root / "data/chunk-000").mkdir(parents=True)
+    (root / "data/chunk-000/file-000.parquet").write_bytes(b"PAR1")
+    for path in ("pick/data", "pick/data/chunk-000/file-000.parquet"):
+        assert f"name the folder {root}." in refused(capsys, path)
+
+
+def test_e4_a_repository_of_lerobot_is_found_in_its_cache_or_told_how_to_fetch(
+    capsys, in_place, monkeypatch
+):
+    monkeypatch.setenv("HF_LEROBOT_HOME", str(in_place / "home"))
+    told = refused(capsys, "lerobot/pusht")
+    assert "hf download lerobot/pusht --repo-type dataset --local-dir pusht" in told
+    meta = in_place / "home/lerobot/pusht/meta"
+    meta.mkdir(parents=True)
+    (meta / "info.json").write_text("{}")
+    assert f"keeps a dataset of that name: {meta.parent}." in refused(capsys, "lerobot/pusht")
+    assert refused(capsys, "some/file.npz") == "pubc: some/file.npz does not exist.\n"
+
+
+@needs_checkout
+def test_w12_the_page_says_what_is_opened_outside_the_child():
+    text = " ".join((ROOT / "docs/reliability.md").read_text().split())
+    assert "Commands parse everything" not in text
+    assert "Two things about HDF5 files are done by the command itself" in text

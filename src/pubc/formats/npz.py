@@ -19,6 +19,7 @@ from numpy.lib import format as npy
 
 from pubc.formats.core.assemble import Raw, assemble
 from pubc.formats.core.findings import Findings
+from pubc.formats.core.key_hints import key_flags
 from pubc.formats.core.options import ReadOptions
 from pubc.formats.npz_archive import load_arrays
 from pubc.storage import atomic_file
@@ -128,7 +129,8 @@ def _need(arrays: dict[str, Array], key: str, findings: Findings) -> Array:
     if key not in arrays:
         findings.refuse(
             "missing_key",
-            f"no such array. The archive holds: {', '.join(sorted(arrays)) or 'nothing'}.",
+            f"no such array. The archive holds: {', '.join(sorted(arrays)) or 'nothing'}."
+            + key_flags(arrays),
             field=key,
         )
     if not arrays[key].ndim:

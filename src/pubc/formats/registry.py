@@ -41,7 +41,7 @@ FORMATS: dict[str, str] = {
     "rlds": "RLDS/TFDS folder of tfrecords",
 }
 """Name and meaning of every format."""
-KINDS = ("dataset", "store", "minari", "lerobot", "lerobot-keep")
+KINDS = ("dataset", "store", "minari", "lerobot", "lerobot-keep", "rlds")
 """What manifests call a dataset: a single file, or a folder of one of the formats."""
 
 _HOME = {

@@ -66,11 +66,23 @@ def matrix(values: Array, name: str, findings: Findings) -> Array:
     if values.ndim != 2 or values.shape[1] == 0:
         findings.refuse(
             "bad_shape",
-            f"expected shape (steps, dimensions), found {values.shape}. Images and nested "
-            "arrays cannot be an observation: name vectors with --observation-keys.",
+            f"expected shape (steps, dimensions), found {values.shape}.{_stacked(values)} Images "
+            "and nested arrays cannot be an observation: name vectors with --observation-keys.",
             field=name,
         )
     return values
+
+
+def _stacked(values: Array) -> str:
+    """What to do with trajectories of one length that lie side by side in an array."""
+    if values.ndim != 3 or not values.size:
+        return ""
+    count, steps, size = values.shape
+    return (
+        f" If these are {count:,} trajectories of {steps:,} steps, write all arrays with the steps "
+        f"one below the other, this one as array.reshape(-1, {size}), and say "
+        f"--episode-length {steps}."
+    )
 
 
 def vector(values: Array, name: str, findings: Findings) -> Array:

@@ -25,6 +25,7 @@ from h5py import h5a, h5s, h5t
 
 from pubc.errors import DataError, EnvironmentFailure, PubcError
 from pubc.formats.core.findings import Findings
+from pubc.formats.core.key_hints import key_flags
 from pubc.formats.hdf5.hdf5_heaps import broken_heap
 from pubc.formats.hdf5.hdf5_walk import H5_ERRORS, Node, Walk, brief, decode
 from pubc.trajectory import Array
@@ -59,7 +60,9 @@ class Checked:
         if name not in self.datasets:
             known = ", ".join(list(self.datasets)[:40]) or "nothing"
             self.findings.refuse(
-                "missing_key", f"no such dataset. The file holds: {known}.", field=name
+                "missing_key",
+                f"no such dataset. The file holds: {known}.{key_flags(self.datasets)}",
+                field=name,
             )
         return self.datasets[name]
 

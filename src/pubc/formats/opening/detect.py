@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pubc.errors import DataError, EnvironmentFailure, UsageError
 from pubc.formats.core.findings import Findings
+from pubc.formats.opening.path_hints import hint_for_unknown
 
 __all__ = ["detect", "format_for_new", "is_hdf5", "refuse_links_out"]
 
@@ -61,8 +62,8 @@ def detect(path: Path) -> str:
         raise EnvironmentFailure(f"{path}: no permission to read it.") from None
     if found is None:
         raise DataError(
-            f"{path}: no dataset format that pubc knows. `pubc formats` lists them; if it "
-            "is one of those, name it with --format.",
+            f"{path}: no dataset format that pubc knows.{hint_for_unknown(path)} `pubc formats` "
+            "lists them; if it is one of those, name it with --format.",
             code="unknown_format",
         )
     return found

@@ -22,10 +22,10 @@ from pubc.errors import EnvironmentFailure, PubcError, UsageError
 from pubc.formats import store
 from pubc.formats.core.findings import Findings
 from pubc.formats.core.options import ReadOptions
-from pubc.formats.minari import minari_ids
 from pubc.formats.opening import cached_copies as copies
 from pubc.formats.opening.detect import detect, is_hdf5
 from pubc.formats.opening.isolate import Limits, parse_in_child
+from pubc.formats.opening.path_hints import not_there
 from pubc.formats.registry import get, parse
 from pubc.storage import read_manifest
 from pubc.trajectory import TrajectorySet
@@ -97,18 +97,9 @@ def _name(path: Path, options: ReadOptions) -> str | None:
     except PubcError:
         raise
     except (FileNotFoundError, NotADirectoryError):
-        raise UsageError(_not_there(path)) from None
+        raise UsageError(not_there(path)) from None
     except OSError as error:
         raise EnvironmentFailure(f"{path}: {error.strerror}.") from None
-
-
-def _not_there(path: Path) -> str:
-    if not minari_ids.is_id(path):
-        return f"{path} does not exist."
-    return (
-        f"{path} does not exist, and no Minari dataset of that name lies below "
-        f"{minari_ids.root()}. pubc downloads nothing; `minari download {path}` does."
-    )
 
 
 def _from_cache(copy: Path) -> Opened | None:

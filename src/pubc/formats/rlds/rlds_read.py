@@ -20,12 +20,14 @@ from pubc.formats.core.column_shapes import to_flags
 from pubc.formats.core.findings import Findings
 from pubc.formats.core.named_parts import PARTS, Part, record_parts
 from pubc.formats.core.options import ReadOptions
+from pubc.formats.core.selection import Selection
 from pubc.formats.rlds.rlds_features import Leaf, choose, names_of, read_leaves
 from pubc.formats.rlds.rlds_files import compare_counts, declared_counts, record_files
+from pubc.formats.rlds.rlds_subset import copy_records
 from pubc.formats.rlds.tfrecords import Feature, parse_example, read_records
 from pubc.trajectory import Array, TrajectorySet
 
-__all__ = ["EXTRA", "SLOW", "read"]
+__all__ = ["EXTRA", "SLOW", "read", "subset"]
 
 EXTRA = "rlds"
 SLOW = True
@@ -96,6 +98,12 @@ def read(path: Path, options: ReadOptions, findings: Findings) -> TrajectorySet:
     if options.last_step == "drop":
         _drop_last(raw, lengths)
     return assemble(raw, options, findings)
+
+
+def subset(selection: Selection, target: Path, *, overwrite: bool) -> None:
+    """Copy the records of the kept trajectories as they are."""
+    ids = [str(name) for name in selection.read(read).ids]
+    copy_records(selection.source, target, ids, selection.options, overwrite=overwrite)
 
 
 def _vectors(leaves: dict[str, Leaf], asked: list[Leaf], findings: Findings) -> dict[str, Leaf]:

@@ -7,7 +7,7 @@ directly, and every length is checked against what is there before it is used.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import numpy as np
 from pubc.errors import DataError, EnvironmentFailure, MissingExtraError
 from pubc.trajectory import Array
 
-__all__ = ["Feature", "parse_example", "read_records"]
+__all__ = ["Feature", "parse_example", "read_records", "write_records"]
 
 _MASK = 0xA282EAD8
 _BYTES, _FLOATS, _INTEGERS = 1, 2, 3
@@ -52,15 +52,10 @@ def read_records(path: Path) -> Iterator[memoryview]:
     Raises:
         DataError: The file breaks off, or a checksum does not fit.
     """
-    try:
-        from crc32c import crc32c
-    except ImportError:
-        raise MissingExtraError("Reading RLDS datasets", "rlds") from None
+    checksum = _checksum()
 
     def fits(data: bytes, told: bytes) -> bool:
-        crc = int(crc32c(data))
-        masked = ((crc >> 15 | crc << 17) + _MASK) & 0xFFFFFFFF
-        return int.from_bytes(told, "little") == int(masked)
+        return told == checksum(data)
 
     try:
         size = path.stat().st_size
@@ -77,6 +72,32 @@ def read_records(path: Path) -> Iterator[memoryview]:
                 number += 1
     except OSError as error:
         raise EnvironmentFailure(f"{path}: {error.strerror}.") from error
+
+
+def write_records(path: Path, records: Iterable[bytes]) -> int:
+    """Write records to a new file with their checksums, and return how many there were."""
+    checksum, count = _checksum(), 0
+    with path.open("wb") as file:
+        for record in records:
+            size = len(record).to_bytes(8, "little")
+            file.write(size + checksum(size) + record + checksum(record))
+            count += 1
+    return count
+
+
+def _checksum() -> Callable[[bytes], bytes]:
+    """The checksum of TFRecord files, as the four bytes that stand in them."""
+    try:
+        from crc32c import crc32c
+    except ImportError:
+        raise MissingExtraError("Reading RLDS datasets", "rlds") from None
+
+    def checksum(data: bytes) -> bytes:
+        crc = int(crc32c(data))
+        masked = ((crc >> 15 | crc << 17) + _MASK) & 0xFFFFFFFF
+        return masked.to_bytes(4, "little")
+
+    return checksum
 
 
 def _refuse(path: Path, number: int, what: str, code: str) -> None:
