@@ -243,3 +243,13 @@ def test_w12_the_page_says_what_is_opened_outside_the_child():
     text = " ".join((ROOT / "docs/reliability.md").read_text().split())
     assert "Commands parse everything" not in text
     assert "Two things about HDF5 files are done by the command itself" in text
+
+
+@needs_checkout
+def test_e5_the_index_names_every_page_for_users_and_the_completion():
+    text = (ROOT / "docs/index.md").read_text()
+    records = {"index.md", "check-full.md", "results-small.md"}
+    pages = {page.name for page in (ROOT / "docs").glob("*.md")} - records
+    assert {page for page in pages if f"({page})" not in text} == set()
+    for shell in ("bash", "zsh", "fish"):
+        assert f"pubc completion {shell}" in text
