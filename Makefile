@@ -34,7 +34,7 @@ test: setup-test
 	$(BIN)/mypy
 	$(BIN)/pytest -n 2 -m "not slow and not gpu"
 
-# Longer checks than CI can afford; the last result is recorded in docs/check-full.md.
+# Longer checks than CI can afford; the last result is recorded in docs/dev/check-full.md.
 check-full: setup-test
 	$(BIN)/pytest -m "slow"
 

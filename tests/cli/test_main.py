@@ -1,4 +1,7 @@
-"""However a command ends: one sentence, a code of the table, no traceback (R17, R18)."""
+"""However a command ends: one sentence, a code of the table, no traceback.
+
+Goals R17 and R18 of docs/dev/check-full.md.
+"""
 
 import json
 import os

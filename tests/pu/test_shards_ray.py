@@ -1,4 +1,6 @@
-"""R10: whatever dies on a Ray cluster, the output is that of a single process.
+"""Whatever dies on a Ray cluster, the output is that of a single process.
+
+Goal R10 of docs/dev/check-full.md.
 
 Kills hit workers in the middle of a shard, the node that they run on, and the driver, whose
 command is then given again. CI kills twice; the forty kills are part of `make check-full`.

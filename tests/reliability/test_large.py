@@ -1,4 +1,7 @@
-"""A store larger than the memory it may use is inspected, and half of it selected (R7)."""
+"""A store larger than the memory it may use is inspected, and half of it selected.
+
+Goal R7 of docs/dev/check-full.md.
+"""
 
 import json
 import os

@@ -1,4 +1,7 @@
-"""`find_expert` where there is an answer, and where there is none (R3, R4)."""
+"""`find_expert` where there is an answer, and where there is none.
+
+Goals R3 and R4 of docs/dev/check-full.md.
+"""
 
 import dataclasses
 

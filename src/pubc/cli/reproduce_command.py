@@ -35,7 +35,7 @@ class Reproduce:
     scale: Literal["small", "paper"] = "small"
     """`small` takes hours on two cores; `paper` has the paper's sizes."""
     random_seeds: int = 3
-    """Compute every cell so often, with other seeds, for a mean and a spread."""
+    """How many random seeds each cell is computed with, for a mean and a spread."""
     engine: Literal["serial", "processes", "ray"] = "serial"
     """One cell after the other, processes of this machine, or a Ray cluster."""
     workers: int = 0

@@ -1,4 +1,7 @@
-"""Kill it, stop it, run it twice: a filter run ends up the same (R5, R17)."""
+"""Kill it, stop it, run it twice: a filter run ends up the same.
+
+Goals R5 and R17 of docs/dev/check-full.md.
+"""
 
 import json
 import os

@@ -1,4 +1,7 @@
-"""R3: families of scores with and without a valley, a thousand draws each in all."""
+"""Families of scores with and without a valley, a thousand draws each in all.
+
+Goal R3 of docs/dev/check-full.md.
+"""
 
 import numpy as np
 import pytest

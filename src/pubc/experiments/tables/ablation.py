@@ -34,12 +34,12 @@ _SHARES = {"seed 0.1 %": 0.001, "seed 0.4 %": 0.004, "seed 1 %": 0.01}
 _AUTO_PARTS: dict[str, Mapping[str, Any]] = {
     "auto": {},
     "one start": {"residual.attempts": 1, "residual.told_attempts": 1},
-    "nobody told": {"residual.told_attempts": 0},
+    "side not told": {"residual.told_attempts": 0},
     "one round": {"loop.max_rounds": 1},
     "no average": {"residual.average_rounds": 1},
     "no trim": {"residual.trim": 0.0},
     "uneven sides": {"residual.side_ratio": 1_000_000},
-    "seeds unheeded": {"cut.keep_seeds": 0.0, "residual.keep_seeds": 0.0},
+    "seeds ignored": {"cut.keep_seeds": 0.0, "residual.keep_seeds": 0.0},
     "no rejection": {"loop.rank_loss": None},
     "no advantage": {"cut.advantage": 0.0, "cut.told_advantage": 0.0},
 }
