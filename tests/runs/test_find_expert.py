@@ -11,7 +11,15 @@ import pytest
 import pubc
 from pubc.errors import DataError, UsageError
 from pubc.metrics import confusion, roc_auc
-from pubc.pu.recipes import Auto, Paper, get_recipe, recipe_from_json, recipe_to_json, with_settings
+from pubc.pu.recipes import (
+    Auto,
+    Paper,
+    PaperGuarded,
+    get_recipe,
+    recipe_from_json,
+    recipe_to_json,
+    with_settings,
+)
 from pubc.runs.find_expert import prepare
 from pubc.trajectory import TrajectorySet, concatenate
 from tests.pu.piles import pile
@@ -128,7 +136,7 @@ def test_impossible_calls_are_refused():
 def test_recipes_survive_json():
     changed = with_settings(Paper(), {"ensemble.classifiers": 5, "loop.max_rounds": 4, "cut": 0.5})
     assert changed.loop.max_rounds == 4
-    for recipe in (Auto(), Paper(), changed):
+    for recipe in (Auto(), Paper(), PaperGuarded(), changed):
         assert recipe_from_json(recipe_to_json(recipe)) == recipe
     with pytest.raises(UsageError, match="No recipe named 'fast'"):
         get_recipe("fast")

@@ -31,3 +31,5 @@ class TrainOptions:
     """Updates in all; for BC instead of --epochs."""
     held_out: float | None = None
     """BC: share of the trajectories to hold out for the early stop; 0 trains on all."""
+    target_return: float | None = None
+    """DT: the return that the policy is asked for; the highest of the dataset if omitted."""

@@ -26,6 +26,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     small = replace(
         cells.SCALES["small"],
         trajectories_per_source=3,
+        steps_per_source=None,
         seed_pool=2000,
         updates=5,
         evaluation_trajectories=1,

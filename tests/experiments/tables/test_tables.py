@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
+from pubc import zoo
+from pubc.acting.evaluate import REFERENCES
 from pubc.errors import UnknownNameError, UsageError
 from pubc.experiments import TABLES, get_table
 from pubc.experiments.cell import SCALES, DatasetSpec, FilterSpec, SeedSpec
 from pubc.experiments.tables import ablation, collection, pu_accuracy
-from pubc.pu.recipes import recipe_from_json
+from pubc.pu.recipes import Paper, PaperGuarded, recipe_from_json
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -61,12 +63,54 @@ def test_table_four_asks_each_source_of_one_collection():
 def test_the_baselines_are_the_papers_loop_with_another_loss_and_recorded_pairs():
     cells = get_table("pu-accuracy").cells(SCALES["paper"], 1, {})
     recipes = {c.column: recipe_from_json(c.filter.recipe) for c in cells if c.row == "Ant E+W"}
-    for name, loss in (("upu", "unbiased_pu"), ("nnpu", "non_negative_pu")):
+    for name, loss in (
+        ("upu", "unbiased_pu"),
+        ("nnpu", "non_negative_pu"),
+        ("nnpu-clamp", "non_negative_pu_clamp"),
+    ):
         assert recipes[name].ensemble.loss == loss
         assert recipes[name].ensemble.negatives == "unlabelled"
         assert recipes[name].ensemble.classifiers == 3
         assert recipes[name].loop == recipes["paper"].loop
+        assert isinstance(recipes[name], PaperGuarded)
     assert recipes["paper"].ensemble.negatives == "seven"
+    assert recipes["paper"] == Paper()
+    assert recipes["paper-guarded"] == PaperGuarded()
+
+
+def test_every_source_has_as_many_steps_and_noise_the_range_of_its_own_mixture():
+    for scale, steps in (("small", 100_000), ("paper", 500_000)):
+        cells = get_table("pu-accuracy").cells(SCALES[scale], 1, {})
+        found = {c.row: c.dataset for c in cells if c.dataset.recipe is not None}
+        assert {d.steps_per_source for d in found.values()} == {steps}
+        assert {d.trajectories_per_source for d in found.values()} == {None}
+        for body in ("Ant", "Humanoid"):
+            assert found[f"{body} E+N"].recipe == f"{body.lower()}:E+N"
+            assert found[f"{body} E+W"].recipe == f"{body.lower()}:E+E+W+N"
+
+
+def test_seeds_of_robots_have_the_highest_returns():
+    cells = get_table("pu-accuracy").cells(SCALES["small"], 1, {})
+    seeds = {c.filter.seeds for c in cells if c.row.startswith("TriFinger")}
+    assert seeds == {SeedSpec(top=0.004)}
+
+
+def test_the_transformer_is_asked_for_the_highest_return_attainable():
+    cells = get_table("policy-scores").cells(SCALES["paper"], 1, {})
+    asked = {c.row: c.learner.options["target_return"] for c in cells if c.column == "DT"}
+    assert asked["TriFinger-Sim push"] == 750
+    assert asked["TriFinger-Sim lift"] == 1500
+    assert asked["Ant E+W"] == zoo.card("ant/expert")["returns"]["max"]
+    assert asked["Humanoid E"] == REFERENCES["humanoid"][1]
+
+
+def test_every_table_with_humanoid_says_who_its_weak_policy_is():
+    card = zoo.card("humanoid/weak")
+    for name in TABLES:
+        table = get_table(name)
+        if any(row.startswith("Humanoid") for row in table.rows):
+            assert f"{card['training_steps']:,} steps" in table.caption
+            assert f"{card['returns']['mean']:,.0f}" in table.caption
 
 
 def test_every_variant_of_the_ablation_differs_from_all_others():

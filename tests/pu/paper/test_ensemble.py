@@ -1,5 +1,7 @@
 """K bagged classifiers: arguments, determinism, and one real separation."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -103,6 +105,14 @@ def test_a_subset_is_bounded():
     many = pile([30, 5], steps=100)
     (training,) = judge(task(many, seeds=range(30))).training
     assert training.updates == 2 * 1024 // 256
+
+
+def test_a_bootstrap_without_a_bound_has_as_many_steps_as_there_are_positives():
+    many = pile([30, 5], steps=100)
+    (training,) = Ensemble(classifiers=1, schedule=Schedule(1, 256))(
+        task(many, seeds=range(30))
+    ).training
+    assert training.updates == math.ceil(2 * 3000 / 256)
 
 
 def test_stopping_is_prompt_and_leaves_no_half_file(tmp_path):

@@ -6,6 +6,7 @@ import pytest
 from pubc.errors import DataError, UsageError
 from pubc.pu.paper.negatives import KINDS, Pairs, make_negatives, share_out, take_pairs
 from pubc.pu.pile_statistics import survey
+from pubc.trajectory import Columns
 from tests.pu.piles import pile
 
 
@@ -72,6 +73,38 @@ def test_no_negative_is_a_recorded_pair_even_where_states_repeat():
     found = set(zip(made.observations[:, 0], made.actions[:, 0], strict=True))
     assert len(made) == 200
     assert not recorded & found
+
+
+def test_no_negative_is_recorded_anywhere_in_the_raw_dataset():
+    """The pools hold every second pair only; the others are known from the stream alone."""
+    states = np.repeat(np.arange(8, dtype=np.float32), 8)[:, None]
+    actions = np.tile(np.arange(8, dtype=np.float32), 8)[:, None]
+    kept = (states[:, 0] + actions[:, 0]) % 8 != 0
+    dataset = Pairs(states[kept], actions[kept])
+    pool = dataset.rows(np.arange(0, len(dataset), 2))
+    made = {}
+    for name, recorded in (("pool", tuple), ("dataset", lambda: [block_of(dataset)])):
+        made[name] = make_negatives(
+            pool,
+            pool,
+            300,
+            ranges=ranges_of(pool),
+            rng=np.random.default_rng(0),
+            shares=(1, 0, 1, 0, 0, 0, 0),
+            recorded=recorded,
+        )
+    wrong = {
+        name: np.isin(pairs.observations[:, 0] * 8 + pairs.actions[:, 0],
+                      dataset.observations[:, 0] * 8 + dataset.actions[:, 0]).sum()
+        for name, pairs in made.items()
+    }  # fmt: skip
+    assert wrong["pool"] > 100
+    assert wrong["dataset"] == 0
+
+
+def block_of(pairs: Pairs) -> Columns:
+    ends = np.zeros(len(pairs), dtype=np.bool_)
+    return Columns(pairs.observations, pairs.actions, None, ends, ends)
 
 
 def ranges_of(pairs: Pairs):

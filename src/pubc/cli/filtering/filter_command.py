@@ -75,7 +75,8 @@ class Filter:
     seed_count: int = 2
     """How many to draw with --seed-source."""
     recipe: str = "auto"
-    """`auto`, or `paper` for the published method to the letter."""
+    """`auto`; `paper` for the published method; `paper-guarded` for that with bounds of ours on
+    its threshold and on the work of a round."""
     classifiers: int | None = None
     """Recipe paper: size of the ensemble, odd; more make the vote steadier."""
     order: int | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pubc.experiments.cell import Cell, DatasetSpec, Scale, Table
+from pubc.experiments.tables.robots import HUMANOID_W
 
 __all__ = ["PAPER", "TABLE"]
 
@@ -50,10 +51,10 @@ TABLE = Table(
         "What each policy earned in the trajectories that were recorded for the mixture E+E+W+N, "
         "and how much of it there is. The paper trained its own policies; ours are those of "
         "`pubc zoo`. The environments are version 5 of Gymnasium, the paper's version 3. Noise "
-        "draws states, actions and rewards uniformly, so its returns mean nothing."
+        f"draws states, actions and rewards uniformly, so its returns mean nothing. {HUMANOID_W}"
     ),
     scaled_down={
-        "small": "100 trajectories of each source instead of 500,000 steps.",
+        "small": "100,000 steps of each source instead of 500,000.",
         "paper": "Nothing but the policies.",
     },
     rows=tuple(PAPER),

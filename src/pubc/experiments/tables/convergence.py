@@ -6,7 +6,7 @@ from pubc.experiments.cell import Table
 from pubc.experiments.tables.grid import filter_cells, named_filter
 from pubc.experiments.tables.methods import DEVELOPED_ON
 from pubc.experiments.tables.pu_accuracy import PAPER, SCALED_DOWN
-from pubc.experiments.tables.robots import LOCOMOTION, REAL, ROBOT_DATA, SIMULATED
+from pubc.experiments.tables.robots import HUMANOID_W, LOCOMOTION, REAL, ROBOT_DATA, SIMULATED
 
 __all__ = ["PAPER_ROUNDS", "TABLE"]
 
@@ -27,7 +27,7 @@ PAPER_ROUNDS: dict[str, list[dict[str, int]]] = {
 of round 3."""
 
 _ROWS = (*SIMULATED, *REAL, *LOCOMOTION)
-_COLUMNS = ("paper", "auto")
+_COLUMNS = ("paper", "paper-guarded", "auto")
 
 
 def _paper(row: str, column: str) -> float:
@@ -41,7 +41,8 @@ TABLE = Table(
         "Accuracy after the last round. Every record holds its rounds: right and wrong decisions, "
         "the threshold, and the histogram of confidences with the curve that the cut was read "
         "from. The first round of auto looks for a split to start from; its confidences are log "
-        "ratios of residuals, not probabilities. " + DEVELOPED_ON
+        "ratios of residuals, not probabilities. "
+        f"{HUMANOID_W} {DEVELOPED_ON}"
     ),
     scaled_down=SCALED_DOWN,
     rows=_ROWS,

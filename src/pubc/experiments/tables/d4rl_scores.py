@@ -74,7 +74,7 @@ TABLE = Table(
     ),
     scaled_down={
         "small": (
-            "100 trajectories of each policy instead of D4RL's million steps of each. "
+            "100,000 steps of each policy instead of D4RL's million. "
             f"{SCALED_DOWN} Curves have {_FEW_POINTS} points."
         ),
         "paper": (

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from pubc import zoo
+from pubc.acting.evaluate import REFERENCES
 from pubc.experiments.cell import LearnerSpec, Scale
 from pubc.experiments.stages.learn import DATA
 
-__all__ = ["SCALED_DOWN", "learner"]
+__all__ = ["SCALED_DOWN", "attainable", "learner"]
 
 _SHARE = {"bc": 2.0, "iql": 3.0, "crr": 3.0, "dwbc": 3.0, "td3bc": 4.0, "plas": 6.0, "dt": 0.1}
 """Updates at scale `small`, as a share of what the scale says. Learners with a critic need more;
@@ -44,6 +46,8 @@ def learner(
     # The paper's cloning is counted in epochs, 200 of them; its recipe says so.
     if algo != DATA and (small or algo != "bc"):
         options["updates"] = updates
+    if algo == "dt":
+        options["target_return"] = attainable(environment)
     parts = 1
     if small:
         parts = 4 if algo == _SLOW else 2 if environment.startswith(_SLOW_TO_PLAY) else 1
@@ -54,3 +58,14 @@ def learner(
         evaluation_trajectories=max(1, scale.evaluation_trajectories // parts),
         curve_every=None if curve_points is None else max(1, updates // curve_points),
     )
+
+
+def attainable(environment: str) -> float:
+    """The highest return known to be attainable, which the Decision Transformer is asked for.
+
+    The score of 1 where rewards are bounded; elsewhere the best trajectory of any policy of the
+    zoo, if that is more.
+    """
+    cards = (zoo.card(name) for name in zoo.names() if name.startswith(f"{environment}/"))
+    known = [float(card["returns"]["max"]) for card in cards]
+    return max(known + [REFERENCES[environment][1]] * (environment in REFERENCES))

@@ -15,14 +15,22 @@ DEVELOPED_ON = (
 )
 """What every table with a column for auto must say."""
 
+
+def _baseline(loss: str) -> tuple[str, Mapping[str, Any]]:
+    return "paper-guarded", {"ensemble.loss": loss, "ensemble.negatives": "unlabelled"}
+
+
 METHODS: dict[str, tuple[str, Mapping[str, Any]]] = {
-    "upu": ("paper", {"ensemble.loss": "unbiased_pu", "ensemble.negatives": "unlabelled"}),
-    "nnpu": ("paper", {"ensemble.loss": "non_negative_pu", "ensemble.negatives": "unlabelled"}),
+    "upu": _baseline("unbiased_pu"),
+    "nnpu": _baseline("non_negative_pu"),
+    "nnpu-clamp": _baseline("non_negative_pu_clamp"),
     "paper": ("paper", {}),
+    "paper-guarded": ("paper-guarded", {}),
     "auto": ("auto", {}),
 }
 """Column to recipe and the settings that differ from its own. The baselines have the paper's
-loop, bagging, vote and threshold (Section 4.2: "we also employed the techniques")."""
+loop, bagging, vote and threshold (Section 4.2: "we also employed the techniques"), with the
+guards on the threshold, without which they keep a handful of trajectories in nearly every row."""
 
 
 def method(
@@ -37,7 +45,8 @@ def method(
     from pubc.pu.recipes import get_recipe, recipe_to_json, with_settings
 
     recipe, changes = METHODS[name]
-    sizes = {"ensemble.subset": scale.subset} if recipe == "paper" else {}
+    bounded = recipe != "auto" and scale.subset is not None
+    sizes = {"ensemble.subset": scale.subset} if bounded else {}
     made = with_settings(get_recipe(recipe), {**sizes, **changes, **(settings or {})})
     return FilterSpec("pu", recipe=_plain(recipe_to_json(made)), seeds=seeds, decision=decision)
 

@@ -8,7 +8,15 @@ from pubc.experiments.cell import Cell, DatasetSpec, FilterSpec, Scale, Table
 from pubc.experiments.stages.learn import DATA
 from pubc.experiments.tables.learners import SCALED_DOWN, learner
 from pubc.experiments.tables.methods import method
-from pubc.experiments.tables.robots import LOCOMOTION, ROBOT_DATA, SIMULATED, dataset, seeds_for
+from pubc.experiments.tables.robots import (
+    HUMANOID_W,
+    LOCOMOTION,
+    ROBOT_DATA,
+    SIMULATED,
+    ZOO,
+    dataset,
+    seeds_for,
+)
 
 __all__ = ["PAPER", "TABLE"]
 
@@ -99,17 +107,16 @@ TABLE = Table(
         "with the highest returns; PUBC clones what `pubc filter` kept. DWBC and PUBC see the "
         "same seed positives. pubc's zoo has a better Ant than the paper (5,638 against 3,034 "
         "per trajectory), so scores of Ant reach 1.4 here and 0.8 there: compare columns, not "
-        "tables. The rows of the real robots need the robots and are left out."
+        "tables. DT is asked for the highest return attainable: one per step of the TriFinger, the "
+        f"best trajectory of the zoo's policies elsewhere. {HUMANOID_W} The rows of the real "
+        "robots need the robots and are left out."
     ),
     scaled_down={
         "small": (
-            "100 trajectories of each source instead of 500,000 steps, with the paper's seed of "
-            f"2,000 steps (2 or 3 trajectories). {SCALED_DOWN} The policies that acted are those "
-            "of pubc's zoo, not the paper's."
+            "100,000 steps of each source instead of 500,000, with the paper's seed of 2,000 "
+            f"steps (2 or 3 trajectories). {SCALED_DOWN} {ZOO}"
         ),
-        "paper": (
-            "Nothing but the policies that acted: they are those of pubc's zoo, not the paper's."
-        ),
+        "paper": f"Nothing but the policies. {ZOO}",
     },
     rows=tuple(PAPER),
     columns=_COLUMNS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pubc.experiments.cell import FilterSpec, Scale, SeedSpec, Table
 from pubc.experiments.tables.grid import filter_cells
 from pubc.experiments.tables.methods import DEVELOPED_ON, method
-from pubc.experiments.tables.robots import LOCOMOTION, REAL, ROBOT_DATA, SIMULATED
+from pubc.experiments.tables.robots import HUMANOID_W, LOCOMOTION, REAL, ROBOT_DATA, SIMULATED, ZOO
 
 __all__ = ["TABLE"]
 
@@ -23,12 +23,11 @@ TABLE = Table(
     caption=(
         "Share of trajectories rightly kept or dropped with 1 to 10 seed trajectories, drawn at "
         "random from the expert inside the mixed set. The paper has no such table; it used 2,000 "
-        "steps in locomotion and 0.4 % of the trajectories on robots. " + DEVELOPED_ON
+        f"steps in locomotion and 0.4 % of the trajectories on robots. {HUMANOID_W} {DEVELOPED_ON}"
     ),
     scaled_down={
-        "small": "100 trajectories of each source instead of 500,000 steps; the policies are "
-        "those of pubc's zoo.",
-        "paper": "Nothing but the policies: they are those of pubc's zoo, not the paper's.",
+        "small": f"100,000 steps of each source instead of 500,000. {ZOO}",
+        "paper": f"Nothing but the policies. {ZOO}",
     },
     rows=_ROWS,
     columns=_COUNTS,

@@ -44,11 +44,45 @@ from pubc.streams import stream
 from pubc.threads import threads
 from pubc.trajectory import Array, TrajectorySet
 
-__all__ = ["OfflineRun"]
+__all__ = ["AT_ONCE", "PER_EPOCH", "OfflineRun", "plan_updates"]
 
-_PER_EPOCH = 1000
-_AT_ONCE = 20
+PER_EPOCH = 1000
+"""Updates of an epoch."""
+AT_ONCE = 20
 """Batches that are drawn together."""
+
+
+def plan_updates(
+    name: str, trajectories: TrajectorySet, options: TrainOptions
+) -> tuple[int, dict[str, Any]]:
+    """How many updates a learner makes, and its hyper-parameters.
+
+    Raises:
+        DataError: It needs rewards and there are none.
+        UsageError: No update is asked for.
+    """
+    if trajectories.columns.rewards is None:
+        raise DataError(
+            f"{name} learns from rewards, and the dataset has none. bc learns without.",
+            code="no_rewards",
+            field="rewards",
+        )
+    updates = options.updates or UPDATES[options.recipe]
+    if updates < 1:
+        raise UsageError(f"Training takes at least one update. Got {updates}.")
+    chosen = dict(HYPERPARAMETERS[name])
+    if options.batch_size is not None:
+        chosen["batch_size"] = options.batch_size
+    if options.learning_rate is not None:
+        for key in chosen:
+            if key.endswith("learning_rate"):
+                chosen[key] = options.learning_rate
+    if "warmup_steps" in chosen:
+        # Half of the updates, as in the paper, however many there are.
+        chosen["warmup_steps"] = min(chosen["warmup_steps"], updates // 2)
+    if name == "dt":
+        chosen["max_timestep"] = int(trajectories.lengths.max()) + 1
+    return updates, chosen
 
 
 class OfflineRun:
@@ -66,20 +100,9 @@ class OfflineRun:
         random_seed: int,
         device: torch.device,
     ) -> None:
-        if trajectories.columns.rewards is None:
-            raise DataError(
-                f"{name} learns from rewards, and the dataset has none. bc learns without.",
-                code="no_rewards",
-                field="rewards",
-            )
         self.name, self.random_seed, self.device = name, random_seed, device
-        self.updates = options.updates or UPDATES[options.recipe]
-        if self.updates < 1:
-            raise UsageError(f"Training takes at least one update. Got {self.updates}.")
-        self.epochs = math.ceil(self.updates / _PER_EPOCH)
-        self.chosen = self._hyperparameters(options)
-        if name == "dt":
-            self.chosen["max_timestep"] = int(trajectories.lengths.max()) + 1
+        self.updates, self.chosen = plan_updates(name, trajectories, options)
+        self.epochs = math.ceil(self.updates / PER_EPOCH)
         self.facts = survey(trajectories)
         self.fingerprint = self.facts.fingerprint
         self._sizes = (trajectories.observation_size, trajectories.action_size)
@@ -90,6 +113,8 @@ class OfflineRun:
         self._steps = Transitions(trajectories, self.facts) if name != "dt" else None
         context = int(self.chosen.get("context_size", 1))
         self._windows = Sequences(trajectories, self.facts, context) if name == "dt" else None
+        if self._windows is not None and options.target_return is not None:
+            self._windows.target = options.target_return
         self._update = Updates(self._work, self._tensors, device)
 
     def advance(self, epoch: int) -> dict[str, float]:
@@ -99,8 +124,8 @@ class OfflineRun:
             DataError: A loss is not finite any more.
         """
         rng = stream(self.random_seed, self.name, "order", epoch)
-        first = epoch * _PER_EPOCH
-        last = min(first + _PER_EPOCH, self.updates)
+        first = epoch * PER_EPOCH
+        last = min(first + PER_EPOCH, self.updates)
         totals: dict[str, Tensor] = {}
         counts: dict[str, int] = {}
         # One thread: the sums inside would otherwise depend on how many there are.
@@ -128,7 +153,7 @@ class OfflineRun:
 
     def updates_after(self, epochs: int) -> int:
         """Updates that so many epochs make."""
-        return min(self.updates, epochs * _PER_EPOCH)
+        return min(self.updates, epochs * PER_EPOCH)
 
     def state(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Everything that training changes."""
@@ -179,19 +204,6 @@ class OfflineRun:
         """Every number that shaped the run."""
         return {"updates": self.updates, **self.chosen}
 
-    def _hyperparameters(self, options: TrainOptions) -> dict[str, Any]:
-        chosen = dict(HYPERPARAMETERS[self.name])
-        if options.batch_size is not None:
-            chosen["batch_size"] = options.batch_size
-        if options.learning_rate is not None:
-            for key in chosen:
-                if key.endswith("learning_rate"):
-                    chosen[key] = options.learning_rate
-        if "warmup_steps" in chosen:
-            # Half of the updates, as in the paper, however many there are.
-            chosen["warmup_steps"] = min(chosen["warmup_steps"], self.updates // 2)
-        return chosen
-
     def _seeded(self, *path: str | int) -> contextlib.AbstractContextManager[None]:
         return torch_seed(int(stream(self.random_seed, self.name, *path).integers(2**62)))
 
@@ -214,8 +226,8 @@ class OfflineRun:
         size = int(self.chosen.get("batch_size", 100))
         source = self._steps or self._windows
         assert source is not None
-        for first in range(0, count, _AT_ONCE):
-            several = min(_AT_ONCE, count - first)
+        for first in range(0, count, AT_ONCE):
+            several = min(AT_ONCE, count - first)
             columns = {
                 name: torch.from_numpy(rows.reshape(several, size, *rows.shape[1:])).to(self.device)
                 for name, rows in source.draw(several * size, rng).items()

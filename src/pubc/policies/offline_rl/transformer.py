@@ -39,7 +39,7 @@ class TransformerPolicy(Predictor):
     chosen: Mapping[str, Any]
     """Its hyper-parameters."""
     target: float
-    """Return to wish for: the highest of the dataset."""
+    """Return to wish for."""
     scale: float
     """Returns are divided by this before the network sees them."""
 

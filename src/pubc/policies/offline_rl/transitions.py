@@ -32,8 +32,9 @@ class Transitions:
         known = terminal if final is None else terminal | final
         self._usable = np.ones(trajectories.steps, dtype=np.bool_)
         self._usable[self._last[~known]] = False
-        self._positions = np.flatnonzero(self._usable)
-        if not len(self._positions):
+        self.positions = np.flatnonzero(self._usable)
+        """Steps of which it is known what followed."""
+        if not len(self.positions):
             raise DataError(
                 "No step of the dataset has a known successor: every trajectory has one step.",
                 code="no_transitions",
@@ -41,7 +42,11 @@ class Transitions:
 
     def draw(self, count: int, rng: np.random.Generator) -> dict[str, Floats]:
         """A batch of transitions by d3rlpy's names for the columns."""
-        chosen = self._positions[rng.integers(len(self._positions), size=count)]
+        return self.take(self.positions[rng.integers(len(self.positions), size=count)])
+
+    def take(self, chosen: Integers) -> dict[str, Floats]:
+        """The transitions at some of the positions."""
+        count = len(chosen)
         here = self._set.take_steps(chosen)
         owner = np.searchsorted(self._set.offsets, chosen, side="right") - 1
         last = self._last[owner] == chosen

@@ -43,7 +43,8 @@ __all__ = ["Ensemble", "load_scorer"]
 Integers = NDArray[np.int64]
 
 MEMORY = 64 << 20
-"""Bytes that the positives of one classifier may take; its negatives take as many."""
+"""Bytes that the positives of one classifier may take where subsets are bounded; its negatives
+take as many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class Ensemble:
 
     classifiers: int = 3
     """K; odd, so that votes cannot tie."""
-    loss: Literal["bce", "unbiased_pu", "non_negative_pu"] = "bce"
+    loss: Literal["bce", "unbiased_pu", "non_negative_pu", "non_negative_pu_clamp"] = "bce"
     """What the classifiers minimise; see `pubc.pu.paper.losses`."""
     negatives: Literal["seven", "unlabelled"] = "seven"
     """Made-up pairs of the seven kinds, or recorded pairs of the mixed set as they are."""
@@ -61,9 +62,9 @@ class Ensemble:
     bag: Literal["step", "trajectory"] = "step"
     """Whether subsets are drawn step by step or trajectory by trajectory. In the latter case
     a classifier abstains from judging the trajectories that it trained on."""
-    subset: int = 32_768
-    """Most steps in the subset of one classifier. The paper leaves the size of its subsets
-    open; more steps than this cost time and memory and change nothing that was measured."""
+    subset: int | None = None
+    """Most steps in the subset of one classifier; None for a bootstrap of the usual size, as
+    many steps as there are positives."""
     rule: Rule = "mean"
     """How a trajectory's steps become one confidence."""
     schedule: Schedule = field(default_factory=Schedule)
@@ -78,12 +79,10 @@ class Ensemble:
 
     def __call__(self, task: Task) -> Verdict:
         """Train the classifiers and rate every trajectory."""
-        limit = self._limit(task.mixed)
-        unlabelled = _draw(task.mixed, limit, task.key.at("unlabelled").rng(), replace_=False)
-        pool = take_pairs(task.mixed, unlabelled)
+        limit = self._limit(task)
 
         def train(member: int) -> _Member:
-            return self._member(task, member, pool, limit)
+            return self._member(task, member, limit)
 
         members = task.bench.map(train, range(self.classifiers))
         scorers = [member.scorer for member in members]
@@ -122,11 +121,13 @@ class Ensemble:
         names = [_name(number, member) for member in range(self.classifiers)]
         return [load_scorer(shelf / f"{name}.safetensors", device)[0] for name in names]
 
-    def _limit(self, mixed: TrajectorySet) -> int:
-        row = 4 * (mixed.observation_size + mixed.action_size)
+    def _limit(self, task: Task) -> int:
+        if self.subset is None:
+            return task.positives.steps
+        row = 4 * (task.mixed.observation_size + task.mixed.action_size)
         return max(1024, min(self.subset, MEMORY // row))
 
-    def _member(self, task: Task, member: int, pool: Pairs, limit: int) -> _Member:
+    def _member(self, task: Task, member: int, limit: int) -> _Member:
         """One trained classifier, from the shelf where it is finished already."""
         key = task.key.at("member", member)
         rng = key.rng()
@@ -136,7 +137,7 @@ class Ensemble:
         if path is not None and path.exists():
             scorer, loss, updates = load_scorer(path, pick_device(task.bench.device))
             return _Member(scorer, Training(name, tuple(loss), updates), trajectories)
-        pairs = self._pairs(task, take_pairs(task.positives, steps), pool, rng)
+        pairs = self._pairs(task, take_pairs(task.positives, steps), rng)
         network, loss, updates = self._train(task, pairs, key.at("weights"))
         observations, actions = _normalisers(task)
         if path is not None:
@@ -160,7 +161,7 @@ class Ensemble:
         """Step positions of a bootstrap subset, and the trajectories to abstain from."""
         nobody = np.zeros(0, dtype=np.int64)
         if self.bag == "step":
-            return _draw(positives, limit, rng, replace_=True), nobody
+            return rng.integers(0, positives.steps, size=min(positives.steps, limit)), nobody
         chosen = rng.integers(0, len(positives), size=len(positives))
         starts, lengths = positives.offsets[chosen], positives.lengths[chosen]
         steps = np.concatenate([np.arange(s, s + n) for s, n in zip(starts, lengths, strict=True)])
@@ -169,18 +170,21 @@ class Ensemble:
         return steps, np.unique(chosen)
 
     def _pairs(
-        self, task: Task, positives: Pairs, pool: Pairs, rng: np.random.Generator
+        self, task: Task, positives: Pairs, rng: np.random.Generator
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Normalised tensors of positives and negatives, and which are positive."""
         count = len(positives)
+        negatives = take_pairs(task.mixed, rng.integers(0, task.mixed.steps, size=count))
         if self.negatives == "seven":
-            ranges = task.facts.observations, task.facts.actions
             negatives = make_negatives(
-                positives, pool, count, ranges=ranges, rng=rng, shares=self.shares
+                positives,
+                negatives,
+                count,
+                ranges=(task.facts.observations, task.facts.actions),
+                rng=rng,
+                shares=self.shares,
+                recorded=task.mixed.blocks,
             )
-        else:
-            rows = rng.integers(0, len(pool), size=count)
-            negatives = Pairs(pool.observations[rows], pool.actions[rows])
         observations, actions = _normalisers(task)
         device = pick_device(task.bench.device)
         positive = torch.zeros(2 * count, dtype=torch.bool)
@@ -269,18 +273,6 @@ def _normalisers(task: Task) -> tuple[Normaliser, Normaliser]:
         Normaliser.from_moments(states.mean, states.deviation),
         Normaliser.from_moments(acts.mean, acts.deviation),
     )
-
-
-def _draw(
-    trajectories: TrajectorySet, limit: int, rng: np.random.Generator, *, replace_: bool
-) -> Integers:
-    """At most `limit` step positions, with replacement or without."""
-    steps = trajectories.steps
-    if replace_:
-        return rng.integers(0, steps, size=min(steps, limit))
-    if steps <= limit:
-        return np.arange(steps, dtype=np.int64)
-    return rng.choice(steps, size=limit, replace=False)
 
 
 def _found(where: TrajectorySet, which: TrajectorySet) -> Integers:

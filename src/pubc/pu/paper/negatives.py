@@ -2,12 +2,14 @@
 
 A state and an action that were not recorded together make a negative. States and actions
 come from the positives (+), from the mixed set, or from the uniform distribution between
-the smallest and the largest value of each dimension (~).
+the smallest and the largest value of each dimension (~). "Recorded" means anywhere in the
+raw dataset, not only among the rows that were drawn: the set is streamed past the made-up
+pairs, so that a set larger than memory can be compared too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,13 +18,14 @@ from numpy.typing import NDArray
 
 from pubc.errors import DataError, UsageError
 from pubc.pu.pile_statistics import Ranges
-from pubc.trajectory import TrajectorySet
+from pubc.trajectory import Columns, TrajectorySet
 
 __all__ = ["EQUAL_SHARES", "KINDS", "Pairs", "make_negatives", "share_out", "take_pairs"]
 
 Floats = NDArray[np.float32]
 Hashes = NDArray[np.uint64]
 Integers = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
 KINDS: tuple[tuple[str, str], ...] = (
     ("+", "mix"),
@@ -53,6 +56,10 @@ class Pairs:
 
     def __len__(self) -> int:
         return len(self.observations)
+
+    def rows(self, which: Integers) -> Pairs:
+        """Some of them."""
+        return Pairs(self.observations[which], self.actions[which])
 
 
 def take_pairs(trajectories: TrajectorySet, positions: Integers) -> Pairs:
@@ -91,6 +98,7 @@ def make_negatives(
     ranges: tuple[Ranges, Ranges],
     rng: np.random.Generator,
     shares: Sequence[float] = EQUAL_SHARES,
+    recorded: Callable[[], Iterable[Columns]] = tuple,
 ) -> Pairs:
     """Make pairs that were not recorded together.
 
@@ -101,6 +109,7 @@ def make_negatives(
         ranges: Of the observations and of the actions, for the uniform draws.
         rng: Source of all draws.
         shares: Weights of the seven kinds.
+        recorded: Streams every pair of the raw dataset, beside the two pools.
 
     Returns:
         The negatives, kind after kind in the order of `KINDS`.
@@ -110,19 +119,43 @@ def make_negatives(
             are equal.
     """
     maker = _Maker(positives, mixed, ranges, rng)
-    parts = [
-        maker.make(state, action, number)
-        for (state, action), number in zip(KINDS, share_out(count, shares), strict=True)
-        if number
-    ]
-    return Pairs(
-        np.concatenate([part.observations for part in parts]),
-        np.concatenate([part.actions for part in parts]),
+    kinds = np.repeat(np.arange(len(KINDS)), share_out(count, shares))
+    made = Pairs(
+        np.empty((count, positives.observations.shape[1]), np.float32),
+        np.empty((count, positives.actions.shape[1]), np.float32),
     )
+    wrong = np.arange(count)
+    for _ in range(TRIES):
+        maker.fill(made, kinds, wrong)
+        wrong = wrong[maker.recorded(made.rows(wrong), recorded)]
+        if not len(wrong):
+            return made
+    for kind in np.unique(kinds[wrong]):
+        _replace_by_others(made, kind, np.flatnonzero(kinds == kind), wrong, rng)
+    return made
+
+
+def _replace_by_others(
+    made: Pairs, kind: int, rows: Integers, wrong: Integers, rng: np.random.Generator
+) -> None:
+    """Put other pairs of the kind in the place of those that no draw made right."""
+    right, bad = np.setdiff1d(rows, wrong), np.intersect1d(rows, wrong)
+    if not len(right):
+        state, action = KINDS[kind]
+        raise DataError(
+            f"All {len(rows):,} negatives of the kind (s{state}, a{action}) are recorded pairs "
+            f"after {TRIES} draws, so states and actions cannot be mismatched. Usually all "
+            "actions, or all states, are equal.",
+            code="no_negatives",
+            field="actions",
+            count=len(rows),
+        )
+    again = right[rng.integers(0, len(right), size=len(bad))]
+    made.observations[bad], made.actions[bad] = made.observations[again], made.actions[again]
 
 
 class _Maker:
-    """Draws pairs of a kind and redraws those that are recorded ones."""
+    """Draws pairs of a kind, and knows which pairs are recorded ones."""
 
     def __init__(
         self,
@@ -137,31 +170,33 @@ class _Maker:
         # Pairs are compared by 64-bit hashes of state and action; a false match only costs
         # a redraw.
         self.weights = _odd_weights(positives)
-        recorded = [self._hash(pool.observations, pool.actions) for pool in self.pools.values()]
-        self.recorded = np.unique(np.concatenate(recorded))
 
-    def make(self, state: str, action: str, count: int) -> Pairs:
-        observations = self._draw(state, 0, count)
-        actions = self._draw(action, 1, count)
-        for _ in range(TRIES):
-            wrong = np.flatnonzero(np.isin(self._hash(observations, actions), self.recorded))
-            if not len(wrong):
-                return Pairs(observations, actions)
-            observations[wrong] = self._draw(state, 0, len(wrong))
-            actions[wrong] = self._draw(action, 1, len(wrong))
-        right = np.setdiff1d(np.arange(count), wrong)
-        if not len(right):
-            raise DataError(
-                f"All {count:,} negatives of the kind (s{state}, a{action}) are recorded pairs "
-                f"after {TRIES} draws, so states and actions cannot be mismatched. Usually all "
-                "actions, or all states, are equal.",
-                code="no_negatives",
-                field="actions",
-                count=count,
+    def fill(self, made: Pairs, kinds: Integers, rows: Integers) -> None:
+        """Draw the given rows, each of its kind."""
+        for kind, (state, action) in enumerate(KINDS):
+            mine = rows[kinds[rows] == kind]
+            if len(mine):
+                made.observations[mine] = self._draw(state, 0, len(mine))
+                made.actions[mine] = self._draw(action, 1, len(mine))
+
+    def recorded(self, pairs: Pairs, dataset: Callable[[], Iterable[Columns]]) -> Mask:
+        """Which pairs are in one of the pools, or anywhere in the dataset."""
+        hashes = self._hash(pairs)
+        known = np.unique(hashes)
+        seen = np.zeros(len(known), dtype=np.bool_)
+        for block in self._everything(dataset):
+            found = self._hash(block)
+            place = np.minimum(np.searchsorted(known, found), len(known) - 1)
+            seen[place[known[place] == found]] = True
+        return np.asarray(seen[np.searchsorted(known, hashes)])
+
+    def _everything(self, dataset: Callable[[], Iterable[Columns]]) -> Iterator[Pairs]:
+        yield from self.pools.values()
+        for block in dataset():
+            yield Pairs(
+                np.asarray(block.observations, dtype=np.float32),
+                np.asarray(block.actions, dtype=np.float32),
             )
-        again = right[self.rng.integers(0, len(right), size=len(wrong))]
-        observations[wrong], actions[wrong] = observations[again], actions[again]
-        return Pairs(observations, actions)
 
     def _draw(self, where: str, which: int, count: int) -> Floats:
         if where == "~":
@@ -175,9 +210,9 @@ class _Maker:
         rows = pool.observations if which == 0 else pool.actions
         return rows[self.rng.integers(0, len(pool), size=count)]
 
-    def _hash(self, observations: Floats, actions: Floats) -> Hashes:
+    def _hash(self, pairs: Pairs) -> Hashes:
         left, right = self.weights
-        return _hash_rows(observations, left) + _hash_rows(actions, right)
+        return _hash_rows(pairs.observations, left) + _hash_rows(pairs.actions, right)
 
 
 def _odd_weights(pairs: Pairs) -> tuple[Hashes, Hashes]:
@@ -191,10 +226,6 @@ def _odd_weights(pairs: Pairs) -> tuple[Hashes, Hashes]:
 
 
 def _hash_rows(rows: NDArray[Any], weights: Hashes) -> Hashes:
-    """A 64-bit sum over the bits of each row; -0.0 and 0.0 hash alike."""
+    """A weighted 64-bit sum over the bits of each row; -0.0 and 0.0 hash alike."""
     bits = np.ascontiguousarray(rows + np.float32(0.0)).view(np.uint32)
-    total = np.zeros(len(rows), np.uint64)
-    for column, weight in enumerate(weights):
-        mixed = (bits[:, column].astype(np.uint64) + np.uint64(0x9E3779B9)) * weight
-        total += mixed ^ (mixed >> np.uint64(29))
-    return total
+    return np.asarray(np.einsum("ij,j->i", bits, weights, dtype=np.uint64))

@@ -51,23 +51,25 @@ def find_valley(
     *,
     bins: int = 100,
     degree: int = 10,
-    below: float = 0.96,
-    least: float = 0.05,
+    below: float = 1.0,
+    least: float = 0.0,
 ) -> Cut:
     """The paper's threshold: the rightmost dip of a polynomial through the histogram.
 
+    The last two arguments are bounds that the paper does not have; without them the rightmost
+    dip counts, wherever it lies and whatever is left above it.
+
     Args:
         confidence: Mean confidence of each trajectory, shape (trajectories,).
-        bins: Histogram bins between the lowest and the highest confidence.
+        bins: Between the lowest and the highest confidence; the paper does not say how many.
         degree: Order of the polynomial. Higher follows noise, lower misses the valley; the
             paper uses 10 for every dataset.
         below: Dips are looked for below this share of the way from the lowest to the highest
             confidence: next to the end of its range every polynomial rings. The paper's
             predecessor has 0.96 of a range from 0 to 1, which is the same for its classifiers;
             those of the PU baselines never come near 1.
-        least: Share of the trajectories that must lie above a dip. The paper has no such
-            bound; without it a handful of trajectories to the right of the expert's hump,
-            such as the seeds that a classifier has learned by heart, make a dip of their own.
+        least: Share of the trajectories that must lie above a dip. Without it a handful of seeds
+            that a classifier has learned by heart make a dip of their own.
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -96,8 +98,9 @@ def find_valley(
         return Cut(
             None,
             f"The confidences of {confidence.size:,} trajectories form a single hump "
-            f"({low:.3g} to {high:.3g}): the polynomial of order {degree} has no dip "
-            f"below {below:g} of that range with {least:.0%} of them above it.",
+            f"({low:.3g} to {high:.3g}): the polynomial of order {degree} has no dip"
+            + (f" below {below:g} of that range" if below < 1 else "")
+            + (f" with {least:.0%} of them above it." if least > 0 else "."),
             "no_valley",
             **drawn,
         )
@@ -129,9 +132,7 @@ def fixed(value: float) -> Threshold:
     return cut
 
 
-def valley(
-    bins: int = 100, degree: int = 10, below: float = 0.96, least: float = 0.05
-) -> Threshold:
+def valley(bins: int = 100, degree: int = 10, below: float = 1.0, least: float = 0.0) -> Threshold:
     """`find_valley` of the mean confidences, as a threshold for the filter loop."""
 
     def cut(verdict: Verdict) -> Cut:
