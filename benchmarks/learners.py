@@ -49,7 +49,7 @@ def compute(name, chosen):
     if not data.exists():
         call("collect", "halfcheetah:medium-expert", data, "--trajectories-per-source",
              chosen.trajectories, "--processes", chosen.processes)  # fmt: skip
-    seeds = ["--top", "0.05"] if name == "dwbc" else []
+    seeds = ["--top", "0.05"] if name.startswith("dwbc") else []
     policy = chosen.work / name.replace("%", "")
     began = time.monotonic()
     if not policy.exists():

@@ -79,7 +79,7 @@ def measure(cell, share):
         path = Path(folder) / "mixed.npz"
         call("collect", cell.dataset.recipe, path, "--trajectories-per-source", 4)
         mixed = pubc.load(path)
-        positives = mixed[[0, 1]] if spec.algo == "dwbc" else None
+        positives = mixed[[0, 1]] if spec.algo.startswith("dwbc") else None
         for times in (1, 3):
             options = TrainOptions(**{**spec.options, "updates": times * updates})
             run = trainer(spec.algo, mixed, options, random_seed=0, device="cpu",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pubc.errors import DataError, UnknownNameError, UsageError
-from pubc.policies import LEARNERS, OFFLINE, trainer
+from pubc.policies import LEARNERS, OFFLINE, WEIGHTED, trainer
 from pubc.policies.policy_folder import load, save
 from pubc.policies.train_options import TrainOptions
 from tests.policies.sets import acts, tiny
@@ -17,7 +17,7 @@ pytest.importorskip("d3rlpy")
 def run_of(name: str, seed: int = 0):
     data = tiny()
     small = TrainOptions(updates=6, batch_size=8, hidden=(16, 16))
-    seeds = data[:2] if name == "dwbc" else None
+    seeds = data[:2] if name in WEIGHTED else None
     return trainer(name, data, small, random_seed=seed, positives=seeds)
 
 

@@ -42,14 +42,18 @@ def test_a_finished_run_leaves_a_policy_and_nothing_else(tmp_path: Path):
 
 @pytest.mark.parametrize("stop", [1, 3, 5])
 @pytest.mark.parametrize(
-    ("name", "options"), [("bc", {}), ("dwbc", {"updates": 5500, "hidden": (4,), "batch_size": 4})]
+    ("name", "options"),
+    [
+        ("bc", {}),
+        ("dwbc", {"updates": 55, "hidden": (4,), "batch_size": 4}),
+        ("dwbc-paper", {"updates": 55, "hidden": (4,), "batch_size": 4}),
+    ],
 )
 def test_a_run_that_was_stopped_ends_with_the_same_bytes(
     tmp_path: Path, stop: int, name: str, options: dict, monkeypatch: pytest.MonkeyPatch
 ):
-    if name == "dwbc":
-        monkeypatch.setattr("pubc.policies.cloning.dwbc._PER_EPOCH", 10)
-        options = {**options, "updates": 55}
+    for module in ("cloning.dwbc", "stacked.stacked_dwbc"):
+        monkeypatch.setattr(f"pubc.policies.{module}._PER_EPOCH", 10)
     list(session(tmp_path / "whole", name=name, **options).epochs())
     halves = session(tmp_path / "half", name=name, **options).epochs()
     for _ in range(stop):
@@ -119,7 +123,7 @@ def test_a_stopped_run_is_neither_overwritten_nor_mixed_up(tmp_path: Path):
         next(session(tmp_path / "p", learning_rate=0.1, resume=True).epochs())
 
 
-@pytest.mark.parametrize("name", ["bc", "dwbc"])
+@pytest.mark.parametrize("name", ["bc", "dwbc-paper"])
 @pytest.mark.parametrize("layout", [None, "every layer alike"])
 def test_a_state_whose_weights_lie_in_another_order_is_refused(name: str, layout: str | None):
     one = session(Path("p"), name=name, updates=2).trainer

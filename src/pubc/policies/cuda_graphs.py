@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-__all__ = ["Updates", "recording"]
+__all__ = ["Batch", "Updates", "Work", "recording"]
 
 Batch = Mapping[str, Tensor]
 Work = Callable[[Batch, str], dict[str, Tensor]]
@@ -70,16 +70,16 @@ class Updates:
         """
         self._work, self._tensors = work, tensors
         self._records = device.type == "cuda"
-        self._input: dict[str, Tensor] = {}
+        self._inputs: dict[str, dict[str, Tensor]] = {}
         self._recorded: dict[str, tuple[torch.cuda.CUDAGraph, dict[str, Tensor]]] = {}
 
     def __call__(self, batch: Batch, way: str) -> dict[str, Tensor]:
         """One update. On a CUDA device the losses are overwritten by the next one."""
         if not self._records:
             return self._work(batch, way)
-        if not self._input:
-            self._input = {name: torch.empty_like(rows) for name, rows in batch.items()}
-        torch._foreach_copy_(list(self._input.values()), list(batch.values()))
+        if way not in self._inputs:
+            self._inputs[way] = {name: torch.empty_like(rows) for name, rows in batch.items()}
+        torch._foreach_copy_(list(self._inputs[way].values()), list(batch.values()))
         if way not in self._recorded:
             self._recorded[way] = self._record(way)
         graph, losses = self._recorded[way]
@@ -98,7 +98,7 @@ class Updates:
         aside.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(aside):
             for _ in range(_WARM_UP):
-                self._work(self._input, way)
+                self._work(self._inputs[way], way)
         torch.cuda.current_stream().wait_stream(aside)
         # The warm-up leaves no trace: a run that continues records at another update.
         with torch.no_grad():
@@ -109,6 +109,6 @@ class Updates:
                     tensor.zero_()
         graph = torch.cuda.CUDAGraph()
         with _FilledScalars(), recording(graph):
-            losses = self._work(self._input, way)
+            losses = self._work(self._inputs[way], way)
         torch.cuda.set_rng_state(drawn)
         return graph, losses

@@ -32,7 +32,7 @@ from pubc.storage import (
 )
 from pubc.trajectory import Array
 
-__all__ = ["Epoch", "Session", "Trainer"]
+__all__ = ["Epoch", "Session", "Trainer", "shown"]
 
 METRICS = "metrics.jsonl"
 EVALUATIONS = "evaluations.jsonl"
@@ -144,16 +144,21 @@ class Session:
                 if time.monotonic() - saved >= self.every:
                     self._checkpoint(history)
                     saved = time.monotonic()
-                yield Epoch(number + 1, self.trainer.epochs, metrics, history[-1].get(_LOOK))
-            facts = {**self.about, "training": {**self.trainer.about(), "epochs": len(history)}}
-            save(
-                self.out,
-                self.trainer.policy(),
-                about=facts,
-                files=self._files(history),
-                overwrite=self.overwrite,
-            )
+                found = history[-1].get(_LOOK)
+                yield Epoch(number + 1, self.trainer.epochs, shown(metrics), found)
+            self._write(history)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _write(self, history: list[dict[str, Any]]) -> None:
+        """Put what was learned in its place."""
+        facts = {**self.about, "training": {**self.trainer.about(), "epochs": len(history)}}
+        save(
+            self.out,
+            self.trainer.policy(),
+            about=facts,
+            files=self._files(history),
+            overwrite=self.overwrite,
+        )
 
     def _advance(self, number: int) -> dict[str, float]:
         try:
@@ -249,6 +254,11 @@ class Session:
             )
         for old in self._checkpoints()[:-_KEEP]:
             shutil.rmtree(old, ignore_errors=True)
+
+
+def shown(metrics: Mapping[str, float]) -> dict[str, float]:
+    """Metrics of a run without those of single members, which are called NAME@SEED."""
+    return {name: value for name, value in metrics.items() if "@" not in name}
 
 
 def _told(line: Mapping[str, Any]) -> dict[str, Any]:

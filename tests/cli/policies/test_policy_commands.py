@@ -252,3 +252,30 @@ def test_e6_tensorboard_gets_the_configuration_and_the_returns(data: Path, capsy
     (text,) = found.Tensors("configuration/text_summary")
     told = text.tensor_proto.string_val[0].decode()
     assert json.loads("".join(told.splitlines()))["learner"] == "bc"
+
+
+def test_several_random_seeds_are_trained_at_once(data: Path, capsys):
+    code, out, err = run_line(
+        "train data.npz --out many --random-seeds 0-1,4 --epochs 2 --json", capsys
+    )
+    assert (code, err) == (0, "")
+    assert json.loads(out)["random_seeds"] == [0, 1, 4]
+    assert sorted(path.name for path in Path("many").iterdir()) == ["seed-0", "seed-1", "seed-4"]
+    assert run_line("verify many/seed-4", capsys)[0] == 0
+    assert json.loads(Path("many/seed-4/config.json").read_text())["random_seed"] == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("--random-seeds a", "given as 0-9"),
+        ("--random-seeds 0,0", "each once"),
+        ("--random-seeds 3-1", "at least one"),
+        ("--random-seeds 0-1 --algo dt", "one random seed at a time"),
+        ("--random-seeds 0-1 --evaluate-every 9 --env Pendulum-v1", "one --random-seed"),
+    ],
+)
+def test_random_seeds_that_mean_nothing_are_refused(data: Path, capsys, words: str, sentence: str):
+    code, _, err = run_line(f"train data.npz --out many {words}", capsys)
+    assert code == 2
+    assert sentence in err

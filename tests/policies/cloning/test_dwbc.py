@@ -36,7 +36,7 @@ def test_dwbc_follows_the_seeds_where_the_mixture_disagrees():
 
     expert, other = policy(1.0, 20), policy(-1.0, 40)
     run = trainer(
-        "dwbc",
+        "dwbc-paper",
         concatenate([expert, other]),
         TrainOptions(updates=600, learning_rate=2e-3, hidden=(32, 32), batch_size=64),
         positives=expert[:5],

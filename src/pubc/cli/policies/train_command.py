@@ -15,6 +15,7 @@ from pubc import formats
 from pubc.cli.console import facts, headline, progress
 from pubc.cli.dataset_flag import Dataset
 from pubc.cli.policies.metric_followers import Follower, open_followers
+from pubc.cli.policies.seeds_flag import parse_seeds
 from pubc.errors import DataError, UsageError
 from pubc.formats.core.named_parts import PARTS
 from pubc.policies.train_options import TrainOptions
@@ -23,7 +24,7 @@ from pubc.storage import read_json
 if TYPE_CHECKING:
     from pubc.policies.checkpoints_scored import Checkups
     from pubc.policies.policy_folder import TrainedPolicy
-    from pubc.policies.training_run import Epoch
+    from pubc.policies.training_run import Epoch, Session
     from pubc.trajectory import TrajectorySet
 
 __all__ = ["COMMAND", "Train"]
@@ -33,9 +34,9 @@ __all__ = ["COMMAND", "Train"]
 class Train:
     """Learn a policy from a dataset, or from what `pubc filter` kept.
 
-    ALGO is one of bc, 10%bc, 50%bc (any N%bc), dwbc, and through d3rlpy iql, crr, td3bc, plas,
-    dt. The policy folder holds config.json, policy.safetensors with the normaliser, and
-    metrics.jsonl; `pubc evaluate` and `pubc export` take it. A run that was stopped goes on
+    ALGO is one of bc, 10%bc, 50%bc (any N%bc), dwbc, dwbc-paper, and through d3rlpy iql, crr,
+    td3bc, plas, dt. The policy folder holds config.json, policy.safetensors with the normaliser,
+    and metrics.jsonl; `pubc evaluate` and `pubc export` take it. A run that was stopped goes on
     with --resume, and ends with the same bytes.
     """
 
@@ -53,6 +54,10 @@ class Train:
     """dwbc: take this share with the highest returns as seed positives instead."""
     random_seed: int = 0
     """Same seed, same data, same machine: same policy, with any number of threads."""
+    random_seeds: str | None = None
+    """Train with several random seeds at once, such as 0-9 or 0,3,7: the policy of each goes to
+    OUT/seed-N. Ten take about as long as one on a GPU; each is what it would be alone, up to
+    rounding."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where to train; auto takes a GPU where there is one."""
     resume: bool = False
@@ -85,31 +90,12 @@ class Train:
             return self._train(followers, ends)
 
     def _train(self, followers: list[Follower], ends: contextlib.ExitStack) -> dict[str, Any]:
-        from pubc.policies import trainer
-        from pubc.policies.training_run import Session
-
         trajectories = formats.read(_dataset(self.data), self.reading)
-        run = trainer(
-            self.algo,
-            trajectories,
-            self.training,
-            random_seed=self.random_seed,
-            device=self.device,
-            positives=self._seeds(trajectories),
-        )
-        about = self._about(trajectories)
-        about["data"]["fingerprint"] = run.fingerprint
+        session = self._session(trajectories)
+        run = session.trainer
         for follower in followers:
-            follower.begin({**about, "training": run.about(), "command": self._flags()}, ends)
-        session = Session(
-            run,
-            self.out,
-            about,
-            resume=self.resume,
-            overwrite=self.force,
-            every=self.checkpoint_seconds,
-            checkups=self._checkups(trajectories),
-        )
+            told = {**session.about, "training": run.about(), "command": self._flags()}
+            follower.begin(told, ends)
         began, last = time.monotonic(), None
         with progress("training", run.epochs, quiet=self.json) as report:
             for last in session.epochs():
@@ -120,6 +106,28 @@ class Train:
         if not self.json:
             _show(document)
         return document
+
+    def _session(self, trajectories: TrajectorySet) -> Session:
+        """The run with its place on disk: of one random seed, or of several."""
+        from pubc.policies import stacked_trainer, trainer
+        from pubc.policies.stacked.many_policies import ManySession
+        from pubc.policies.training_run import Session
+
+        given: dict[str, Any] = {"device": self.device, "positives": self._seeds(trajectories)}
+        learner = self.algo, trajectories, self.training
+        about = self._about(trajectories)
+        kept: dict[str, Any] = {
+            "resume": self.resume,
+            "overwrite": self.force,
+            "every": self.checkpoint_seconds,
+        }
+        if self.random_seeds is not None:
+            many = stacked_trainer(*learner, random_seeds=parse_seeds(self.random_seeds), **given)
+            about["data"]["fingerprint"] = many.fingerprint
+            return ManySession(many, self.out, about, **kept)
+        run = trainer(*learner, random_seed=self.random_seed, **given)
+        about["data"]["fingerprint"] = run.fingerprint
+        return Session(run, self.out, about, checkups=self._checkups(trajectories), **kept)
 
     def _checkups(self, trajectories: TrajectorySet) -> Checkups | None:
         from pubc.acting.evaluate import Outcome, evaluate, summary
@@ -158,11 +166,18 @@ class Train:
         check_name(self.algo)
         if (self.evaluate_every is None) != (self.env is None):
             raise UsageError("--evaluate-every and --env go together: how often, and where.")
+        if self.random_seeds is not None and self.evaluate_every is not None:
+            raise UsageError(
+                "--evaluate-every goes with one --random-seed. `pubc evaluate OUT/seed-N` measures "
+                "each policy of --random-seeds."
+            )
         if self.env is not None:
             environments.spec(self.env)
 
     def _seeds(self, trajectories: TrajectorySet) -> TrajectorySet | None:
-        if self.algo != "dwbc":
+        from pubc.policies import WEIGHTED
+
+        if self.algo not in WEIGHTED:
             if self.positives or self.top:
                 raise UsageError(f"--positives and --top belong to dwbc, not to {self.algo}.")
             return None
@@ -195,7 +210,7 @@ class Train:
         return {
             "learner": self.algo,
             "options": options,
-            "random_seed": self.random_seed,
+            **self._named_seeds(),
             "device": pick_device(self.device).type,
             "evaluated": {"every": self.evaluate_every, "episodes": self.evaluate_episodes}
             if self.evaluate_every
@@ -216,6 +231,11 @@ class Train:
         """Every flag of the command, as somebody who does it again would give them."""
         return {name: _plain(value) for name, value in dataclasses.asdict(self).items()}
 
+    def _named_seeds(self) -> dict[str, Any]:
+        if self.random_seeds is None:
+            return {"random_seed": self.random_seed}
+        return {"random_seeds": list(parse_seeds(self.random_seeds))}
+
     def _document(
         self, trajectories: TrajectorySet, last: Epoch | None, seconds: float
     ) -> dict[str, Any]:
@@ -225,7 +245,7 @@ class Train:
             "data": str(self.data),
             "trajectories": len(trajectories),
             "steps": trajectories.steps,
-            "random_seed": self.random_seed,
+            **self._named_seeds(),
             "epochs": None if last is None else last.number,
             "metrics": None if last is None else dict(last.metrics),
             "seconds": seconds,

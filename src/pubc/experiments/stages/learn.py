@@ -22,6 +22,7 @@ from pubc.experiments.stage_cache import Cache
 from pubc.experiments.stages.datasets import open_seed_pool
 from pubc.experiments.stages.filters import draw_seeds
 from pubc.metrics import REFERENCES, normalised_score
+from pubc.policies import WEIGHTED
 from pubc.results import Record, key_of, read
 from pubc.storage import read_json, write_json
 from pubc.trajectory import TrajectorySet
@@ -109,7 +110,7 @@ def _seeds(
     cell: Cell, spec: LearnerSpec, mixed: TrajectorySet, cache: Cache
 ) -> TrajectorySet | None:
     """The seed positives of a learner that takes them."""
-    if spec.algo != "dwbc" or cell.filter is None or cell.filter.seeds is None:
+    if spec.algo not in WEIGHTED or cell.filter is None or cell.filter.seeds is None:
         return None
     pool = open_seed_pool(cache, cell.dataset)
     return draw_seeds(mixed, cell.filter.seeds, cell.random_seed, pool)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from pubc.errors import DataError, UsageError
 from pubc.policies.cloning.flat_weights import LAYOUT, check_layout, initial_parameters, split
@@ -26,11 +27,11 @@ from pubc.streams import stream
 from pubc.threads import threads
 from pubc.trajectory import Array, TrajectorySet
 
-__all__ = ["Clone", "Plan", "plan"]
+__all__ = ["CHECKED", "CHUNK", "Clone", "Plan", "hold_out", "learning_rate", "plan"]
 
-_CHUNK = 64
+CHUNK = 64
 """Updates between two looks at the learning rate, and one graph on a CUDA device."""
-_CHECKED = 20_000
+CHECKED = 20_000
 """Held-out steps that are looked at after every epoch, spread over all of them."""
 _BLOCK = 4096
 _WARM_UP = 0.05
@@ -85,6 +86,24 @@ def plan(trajectories: TrajectorySet, options: TrainOptions) -> Plan:
     return Plan(batch, rate, epochs, per_epoch, not paper, held, max(10, epochs // 5))
 
 
+def hold_out(trajectories: int, count: int, random_seed: int) -> NDArray[np.bool_]:
+    """Which trajectories a run with this random seed does not train on."""
+    out = np.zeros(trajectories, dtype=np.bool_)
+    if count:
+        out[stream(random_seed, "bc", "held out").permutation(trajectories)[:count]] = True
+    return out
+
+
+def learning_rate(chosen: Plan, epoch: float) -> float:
+    """The step size after so many epochs and parts of one."""
+    if not chosen.falling:
+        return chosen.learning_rate
+    done = epoch / chosen.epochs
+    if done < _WARM_UP:
+        return chosen.learning_rate * (0.1 + 0.9 * done / _WARM_UP)
+    return chosen.learning_rate * 0.5 * (1 + math.cos(math.pi * done))
+
+
 class Clone:
     """A behaviour cloning run: advance it epoch by epoch, take the policy at the end."""
 
@@ -112,7 +131,7 @@ class Clone:
             self.plan.batch_size,
             options.head,
             torch.from_numpy(flat).to(device),
-            chunk=min(_CHUNK, max(1, kept.steps // self.plan.batch_size)),
+            chunk=min(CHUNK, max(1, kept.steps // self.plan.batch_size)),
         )
         self._best = self._step.parameters.clone()
         self._best_loss, self._best_epoch, self._waited = math.inf, -1, 0
@@ -132,7 +151,7 @@ class Clone:
             inputs, targets = step.inputs[:count], step.targets[:count]
             with threads(1):
                 self._feed.gather(rows, inputs.flatten(0, -2), targets.flatten(0, -2))
-            step.run(count, self._rate(epoch + start / updates))
+            step.run(count, learning_rate(self.plan, epoch + start / updates))
         result = {"loss": step.take_loss() / (updates * batch)}
         if not math.isfinite(result["loss"]):
             raise DataError(
@@ -141,7 +160,7 @@ class Clone:
                 "extreme values with `pubc inspect`.",
                 code="nonfinite_loss",
             )
-        result["learning_rate"] = self._rate(epoch + 1)
+        result["learning_rate"] = learning_rate(self.plan, epoch + 1)
         if self._held is not None:
             result["held_out_loss"] = self._judge(epoch)
         return result
@@ -206,27 +225,17 @@ class Clone:
     def _hold_out(self, trajectories: TrajectorySet) -> tuple[TrajectorySet, TrajectorySet | None]:
         if not self.plan.held_out:
             return trajectories, None
-        rng = stream(self.random_seed, "bc", "held out")
-        out = np.zeros(len(trajectories), dtype=np.bool_)
-        out[rng.permutation(len(trajectories))[: self.plan.held_out]] = True
+        out = hold_out(len(trajectories), self.plan.held_out, self.random_seed)
         return trajectories[~out], trajectories[out]
 
     def _sample(self, held: TrajectorySet | None) -> tuple[torch.Tensor, torch.Tensor] | None:
         if held is None:
             return None
-        rows = np.unique(np.linspace(0, held.steps - 1, _CHECKED).astype(np.int64))
+        rows = np.unique(np.linspace(0, held.steps - 1, CHECKED).astype(np.int64))
         inputs = torch.empty(len(rows), held.observation_size + 1, device=self.device)
         targets = torch.empty(len(rows), held.action_size, device=self.device)
         Feed(held, self.facts, device=self.device, memory=0).gather(rows, inputs, targets)
         return inputs, targets
-
-    def _rate(self, epoch: float) -> float:
-        if not self.plan.falling:
-            return self.plan.learning_rate
-        done = epoch / self.epochs
-        if done < _WARM_UP:
-            return self.plan.learning_rate * (0.1 + 0.9 * done / _WARM_UP)
-        return self.plan.learning_rate * 0.5 * (1 + math.cos(math.pi * done))
 
     def _judge(self, epoch: int) -> float:
         loss = self._held_out_loss()
