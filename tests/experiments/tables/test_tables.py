@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from pubc import zoo
-from pubc.acting.evaluate import REFERENCES
 from pubc.errors import UnknownNameError, UsageError
 from pubc.experiments import TABLES, get_table
 from pubc.experiments.cell import SCALES, DatasetSpec, FilterSpec, SeedSpec
 from pubc.experiments.tables import ablation, collection, pu_accuracy
+from pubc.metrics import REFERENCES
 from pubc.pu.recipes import Paper, PaperGuarded, recipe_from_json
 
 

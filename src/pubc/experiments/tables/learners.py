@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from pubc import zoo
-from pubc.acting.evaluate import REFERENCES
 from pubc.experiments.cell import LearnerSpec, Scale
 from pubc.experiments.stages.learn import DATA
+from pubc.metrics import REFERENCES
 
 __all__ = ["SCALED_DOWN", "attainable", "learner"]
 
