@@ -21,9 +21,9 @@ from pubc.collect.request import Request
 from pubc.collect.source_quota import Ledger, Quota
 from pubc.collect.worker_pool import Crew, Sizes, Task
 from pubc.errors import EnvironmentFailure, UsageError
-from pubc.formats import KINDS, save
+from pubc.formats import KINDS, save_sealed
 from pubc.formats.opening.detect import format_for_new
-from pubc.storage import claim, lock, read_json, seal_file, strangers, write_json
+from pubc.storage import claim, lock, read_json, sealed_file, strangers, write_json
 from pubc.trajectory import TrajectorySet
 
 __all__ = ["Collected", "Progress", "collect", "collecting", "work_folder"]
@@ -262,16 +262,14 @@ def _write(
             seeds = seed_positives(ledger, request.recipe.expert.name, metadata)
             _save(beside, seeds, overwrite=overwrite)
     if request.seed_inside and beside is not None:
-        write_json(beside, {"dataset": out.name, "ids": marked}, overwrite=overwrite)
-        seal_file(beside, kind="dataset")
+        with sealed_file(beside, kind="dataset", overwrite=overwrite) as place:
+            write_json(place, {"dataset": out.name, "ids": marked})
     # The mixture comes last: where it stands, everything stands.
     _save(out, trajectories, overwrite=overwrite)
     return Collected(out, beside, len(trajectories), trajectories.steps)
 
 
 def _save(path: Path, trajectories: TrajectorySet, *, overwrite: bool) -> None:
-    save(path, trajectories, overwrite=overwrite)
-    if path.is_file():
-        # A folder holds its manifest; a file gets one beside it, for `pubc verify` and --force.
-        about = {"trajectories": len(trajectories), "steps": trajectories.steps}
-        seal_file(path, kind="dataset", about={**about, "metadata": dict(trajectories.metadata)})
+    about = {"trajectories": len(trajectories), "steps": trajectories.steps}
+    told = {**about, "metadata": dict(trajectories.metadata)}
+    save_sealed(path, trajectories, overwrite=overwrite, about=told)

@@ -22,7 +22,7 @@ from pubc.acting.environments import spec
 from pubc.acting.environments.gym import make_wrapped
 from pubc.acting.rollout import Actor
 from pubc.errors import DataError, MissingExtraError, UsageError
-from pubc.storage import claim, seal_file
+from pubc.storage import claim, sealed_file
 from pubc.trajectory import Array
 
 __all__ = ["ArchivePolicy", "Training", "read_archive", "training"]
@@ -99,10 +99,13 @@ def training(
             path = out / f"{marks[at]}.safetensors"
             arrays = _arrays(model, algorithm)
             card = _card(environment, algorithm, at, random_seed, marks[at], arrays, model)
-            zoo.write(path, arrays, card, overwrite=overwrite)
             # Only what is sealed is replaced by the next training.
-            for file in (path, path.with_suffix(".json")):
-                seal_file(file, kind=KIND)
+            with (
+                sealed_file(path.with_suffix(".json"), kind=KIND, overwrite=overwrite) as words,
+                sealed_file(path, kind=KIND, overwrite=overwrite) as place,
+            ):
+                zoo.write(place, arrays, card)
+                place.with_suffix(".json").rename(words)
             yield Training(at, _mean_return(model), path)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from pubc.formats.core.options import FROM_COMMAND_LINE, ReadOptions
 from pubc.formats.core.selection import Selection
 from pubc.formats.opening.detect import detect, format_for_new
 from pubc.formats.registry import FORMATS, KINDS, Format, get, parse
+from pubc.storage import sealed_file
 from pubc.trajectory import TrajectorySet
 
 __all__ = [
@@ -29,6 +31,7 @@ __all__ = [
     "parse",
     "read",
     "save",
+    "save_sealed",
     "save_subset",
 ]
 
@@ -88,7 +91,46 @@ def save(
         EnvironmentFailure: The disk said no; nothing was changed.
     """
     path = Path(path)
+    module, chosen = _writer(format or format_for_new(path), version)
+    module.write(path, trajectories, overwrite=overwrite, **chosen)
+
+
+def save_sealed(
+    path: Path,
+    trajectories: TrajectorySet,
+    *,
+    format: str | None = None,
+    version: str | None = None,
+    overwrite: bool = False,
+    about: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a dataset with its manifest in one step: inside a folder, beside a file.
+
+    Args:
+        path: Where to write.
+        trajectories: What to write.
+        format: Name of the format; the suffix picks it if omitted.
+        version: Version of the format, where it has several.
+        overwrite: Replace an earlier dataset that pubc wrote.
+        about: Further facts for the manifest of a file.
+
+    Raises:
+        UsageError: The format or version cannot be written, or `path` is taken.
+        EnvironmentFailure: The disk said no; nothing was changed.
+    """
     name = format or format_for_new(path)
+    if name in KINDS:  # a folder, which seals itself
+        save(path, trajectories, format=name, version=version, overwrite=overwrite)
+        return
+    _writer(name, version)
+    with sealed_file(
+        path, kind="dataset", overwrite=overwrite, about=about, replaces=KINDS
+    ) as place:
+        save(place, trajectories, format=name, version=version)
+
+
+def _writer(name: str, version: str | None) -> tuple[Format, dict[str, Any]]:
+    """The module that writes a format, and what it is told beside the data."""
     module = get(name)
     if not hasattr(module, "write"):
         writable = ", ".join(n for n in FORMATS if hasattr(get(n), "write"))
@@ -99,8 +141,7 @@ def save(
     if version is not None and version not in versions:
         known = f"pubc writes {' and '.join(versions)}" if versions else "it has only one"
         raise UsageError(f"No version {version!r} of the {name} format to write: {known}.")
-    chosen: dict[str, Any] = {} if version is None else {"version": version}
-    module.write(path, trajectories, overwrite=overwrite, **chosen)
+    return module, {} if version is None else {"version": version}
 
 
 def save_subset(

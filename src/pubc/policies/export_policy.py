@@ -26,7 +26,7 @@ from pubc.errors import DataError, MissingExtraError, UnknownNameError
 from pubc.policies.export_card import CARD, card, properties
 from pubc.policies.networks import NetworkPolicy
 from pubc.policies.policy_folder import TrainedPolicy
-from pubc.storage import atomic_file, claim, seal_file
+from pubc.storage import claim, sealed_file
 from pubc.threads import threads
 
 __all__ = ["SUFFIXES", "TOLERANCE", "Exported", "export"]
@@ -85,7 +85,7 @@ def export(
     module = policy.module().eval()
     names, examples = _examples(policy)
     told = card(policy, about or {}, names)
-    with atomic_file(path, overwrite=overwrite) as temporary:
+    with sealed_file(path, kind=KIND, overwrite=overwrite) as temporary:
         if path.suffix == ".onnx":
             run = _to_onnx(module, names, examples[0], temporary, told)
         else:
@@ -99,7 +99,6 @@ def export(
                 code="export_differs",
             )
         milliseconds = _time(run, examples[0])
-    seal_file(path, kind=KIND)
     return Exported(path, worst, milliseconds, names, told)
 
 

@@ -35,6 +35,7 @@ from pubc.storage.ownership import (
     remove_entry,
     strangers,
 )
+from pubc.storage.sealed_file import sealed_file
 
 __all__ = [
     "ENTRY",
@@ -56,6 +57,7 @@ __all__ = [
     "remove_entry",
     "seal",
     "seal_file",
+    "sealed_file",
     "strangers",
     "verify",
     "write_json",

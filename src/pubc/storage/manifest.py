@@ -17,8 +17,10 @@ from pubc.storage.disk import disk_words, flush, remove, temporary
 __all__ = [
     "LOCK",
     "MANIFEST",
+    "NEXT",
     "Fault",
     "content_of",
+    "file_manifest",
     "hash_file",
     "read_json",
     "read_manifest",
@@ -32,6 +34,8 @@ __all__ = [
 
 MANIFEST = "manifest.json"
 LOCK = ".lock"
+NEXT = "next"
+"""Where the manifest of a file holds the one that comes after it, while the file is replaced."""
 _BLOCK = 1 << 20
 _BLANK = b"0" * 64
 _SEAL = re.compile(rb'\n "seal": "([0-9a-f]{64})"\n}\n\Z')
@@ -53,8 +57,14 @@ def seal(folder: Path, *, kind: str, about: Mapping[str, Any] | None = None) -> 
 
 def seal_file(path: Path, *, kind: str, about: Mapping[str, Any] | None = None) -> None:
     """Write the manifest of a single file beside it, as NAME.manifest.json."""
-    files = {path.name: _entry(path)}
-    write_sealed(sidecar(path), {"kind": kind, "version": 1, **(about or {}), "files": files})
+    write_sealed(sidecar(path), file_manifest(path, kind=kind, about=about))
+
+
+def file_manifest(
+    path: Path, *, kind: str, about: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """What the manifest of a single file says."""
+    return {"kind": kind, "version": 1, **(about or {}), "files": {path.name: _entry(path)}}
 
 
 def read_manifest(folder: Path, *, kind: str | None = None) -> dict[str, Any]:
@@ -69,6 +79,8 @@ def read_manifest(folder: Path, *, kind: str | None = None) -> dict[str, Any]:
     """
     path = folder / MANIFEST if not folder.is_file() else sidecar(folder)
     document = _read_unlinked(path)
+    if folder.is_file():
+        document = _settled(folder, document)
     files = document.get("files")
     if not isinstance(files, dict) or not isinstance(document.get("kind"), str):
         raise DataError(
@@ -177,7 +189,9 @@ def hash_file(path: Path) -> str:
 
 def write_sealed(path: Path, document: dict[str, Any]) -> None:
     """Write a JSON object that ends with a digest of itself."""
-    text = json.dumps({**document, "seal": _BLANK.decode()}, indent=1, allow_nan=False)
+    # The seal stands last, also where the document was read and has one already.
+    facts = {name: value for name, value in document.items() if name != "seal"}
+    text = json.dumps({**facts, "seal": _BLANK.decode()}, indent=1, allow_nan=False)
     data = text.encode() + b"\n"
     digest = hashlib.sha256(data).hexdigest().encode()
     data = data[: -len(_BLANK) - 4] + digest + data[-4:]
@@ -189,6 +203,15 @@ def write_sealed(path: Path, document: dict[str, Any]) -> None:
             os.replace(new, path)
         finally:
             remove(new)
+
+
+def _settled(path: Path, document: dict[str, Any]) -> dict[str, Any]:
+    """Which of two manifests speaks, where a file was just being replaced: the one that fits."""
+    coming = document.pop(NEXT, None)
+    files = coming.get("files") if isinstance(coming, dict) else None
+    if isinstance(files, dict) and not _compare(path, path.name, files.get(path.name)):
+        return dict(coming)
+    return document
 
 
 def _read_unlinked(path: Path) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from pubc.cli.console import say
 from pubc.cli.dataset_flag import Dataset
 from pubc.formats.core.provenance import provenance
 from pubc.formats.trusted_pickle import read_trusted
-from pubc.storage import claim, seal_file
+from pubc.storage import claim
 
 __all__ = ["COMMAND", "Convert"]
 
@@ -51,12 +51,14 @@ class Convert:
             trajectories = read_trusted(self.source, self.reading)
         else:
             trajectories = formats.read(self.source, self.reading)
-        formats.save(
-            self.target, trajectories, format=self.to, version=self.version, overwrite=self.force
+        formats.save_sealed(
+            self.target,
+            trajectories,
+            format=self.to,
+            version=self.version,
+            overwrite=self.force,
+            about=provenance(self.source, self.reading),
         )
-        if self.target.is_file():
-            about = provenance(self.source, self.reading)
-            seal_file(self.target, kind="dataset", about=about)
         if not self.json:
             say(f"{trajectories} -> {self.target}")
         return {

@@ -18,7 +18,6 @@ import numpy as np
 from pubc import formats
 from pubc.cli.console import facts, say
 from pubc.cli.filtering.filter_command import Filter
-from pubc.storage import claim, seal_file
 from pubc.trajectory import Columns, TrajectorySet
 
 __all__ = ["COMMAND", "Demo", "mixture"]
@@ -51,9 +50,7 @@ class Demo:
         began = time.monotonic()
         data, run = self.out / "mixture.npz", self.out / "run"
         mixed = mixture()
-        claim(data, *formats.KINDS, force=True)
-        formats.save(data, mixed, overwrite=True)
-        seal_file(data, kind="dataset")
+        formats.save_sealed(data, mixed, overwrite=True)
         if not self.json:
             say(f"{mixed} of Ant, 20 each of: expert, other_expert, weak -> {data}")
             say(f"$ pubc filter {data} --out {run} --seed-source {EXPERT} --truth {EXPERT}\n")

@@ -18,7 +18,7 @@ from pubc.cli.dataset_flag import Dataset
 from pubc.cli.engine_flags import HERE, Spread
 from pubc.errors import DataError, UsageError
 from pubc.results import key_of
-from pubc.storage import MANIFEST, claim, hash_file, lock, seal_file, verify
+from pubc.storage import MANIFEST, claim, hash_file, lock, sealed_file, verify
 from pubc.storage.disk import remove
 
 if TYPE_CHECKING:
@@ -90,8 +90,8 @@ class Score:
         votes, keep = majority(confidence, run["threshold"])
         mean = mean_confidence(confidence)
         if self.out is not None:
-            write_table(self.out, plain_table(trajectories, mean, votes, keep), self.force)
-            seal_file(self.out, kind=KIND)
+            with sealed_file(self.out, kind=KIND, overwrite=self.force) as place:
+                write_table(place, plain_table(trajectories, mean, votes, keep), False)
         if not self.json:
             _show(self, mean, int(keep.sum()), run["threshold"])
         return {
