@@ -35,7 +35,7 @@ from pubc.storage.ownership import (
     remove_entry,
     strangers,
 )
-from pubc.storage.sealed_file import sealed_file
+from pubc.storage.file_with_manifest import sealed_file
 
 __all__ = [
     "ENTRY",
