@@ -14,6 +14,7 @@ from pubc.storage.atomic import (
     write_json,
     write_marked,
 )
+from pubc.storage.file_with_manifest import sealed_file
 from pubc.storage.locks import lock
 from pubc.storage.manifest import (
     MANIFEST,
@@ -35,7 +36,6 @@ from pubc.storage.ownership import (
     remove_entry,
     strangers,
 )
-from pubc.storage.file_with_manifest import sealed_file
 
 __all__ = [
     "ENTRY",
