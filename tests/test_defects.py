@@ -253,3 +253,22 @@ def test_e5_the_index_names_every_page_for_users_and_the_completion():
     assert {page for page in pages if f"({page})" not in text} == set()
     for shell in ("bash", "zsh", "fish"):
         assert f"pubc completion {shell}" in text
+
+
+def test_e4_a_share_may_be_said_in_percent(capsys):
+    from pubc.cli.filtering.filter_command import Filter
+    from pubc.cli.parsing import parse
+
+    for word, share in (("5%", 0.05), ("0.05", 0.05), ("100%", 1.0)):
+        asked = parse(Filter, "filter", ["x", "--seed-top", word])
+        assert getattr(asked, "config", asked).seed_top == pytest.approx(share)
+    code, _, err = run(capsys, "filter", "x", "--seed-top", "some%")
+    assert code == 2
+    assert "--seed-top: expected a number, found 'some%'" in err
+
+
+@needs_checkout
+def test_e7_tables_call_the_figure_published_and_keep_paper_for_the_recipe():
+    text = (ROOT / "docs/results.md").read_text()
+    assert "(published " in text
+    assert "(paper " not in text

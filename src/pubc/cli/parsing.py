@@ -156,6 +156,8 @@ def _number(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
 
     def read(texts: list[str]) -> Any:
         try:
+            if kind is float and texts[0].endswith("%"):
+                return float(texts[0][:-1]) / 100  # 5% of the trajectories are a share of 0.05
             return kind(texts[0])
         except ValueError:
             raise ValueError(f"expected {words}, found {texts[0]!r}") from None

@@ -6,7 +6,7 @@ import pytest
 
 from pubc.errors import DataError
 from pubc.report.tables import lines, read_table
-from pubc.report.tables import table_of_means as sheet
+from pubc.report.tables.table_of_means import sheet
 from tests.report.tables.build import (
     accuracy_records,
     all_tables,
@@ -238,9 +238,9 @@ def test_rounds_that_differ_between_seeds_have_a_spread(tmp_path):
 def test_the_terminal_gets_two_lines_a_row_where_it_is_narrow():
     made = sheet(head(), accuracy_records(), "x")
     wide, narrow = lines(made, 200), lines(made, 40)
-    assert "(paper 98.1)" in wide[1]
-    assert "(paper" not in narrow[1]
-    assert narrow[2].split() == ["paper", "98.1", "99.0"]
+    assert "(published 98.1)" in wide[1]
+    assert "(published" not in narrow[1]
+    assert narrow[2].split() == ["published", "98.1", "99.0"]
     assert max(map(len, narrow)) <= 40
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from pubc.report.tables import read_table
-from pubc.report.tables import table_of_means as sheet
 from pubc.report.tables.pages.table_figures import draw
+from pubc.report.tables.table_of_means import sheet
 from tests.report.tables.build import all_tables, head, record, trace
 
 

@@ -31,7 +31,7 @@ def test_a_folder_gets_markdown_pictures_and_one_page(written):
 
 def test_the_markdown_has_figures_commands_and_notes(written):
     text = written.pages[0].read_text()
-    assert "| Ant E+E | 80.1 ± 0.0 (paper 98.1) | **95.0 ± 0.0** (paper 99.0) |" in text
+    assert "| Ant E+E | 80.1 ± 0.0 (published 98.1) | **95.0 ± 0.0** (published 99.0) |" in text
     assert "| *Ant average* |" in text
     assert "    pubc reproduce pu-accuracy --scale small --random-seeds 3\n" in text
     assert "- Scaled down: 100 trajectories of each source instead of 500." in text

@@ -67,7 +67,7 @@ def _figures(sheet: Sheet, footnotes: Footnotes) -> str:
             text, paper = place.words(unit), place.paper_words(unit)
             text = f"**{text}**" if place.best else text
             text += _sup(footnotes.of_place(row, column))
-            line.append(f"{text} (paper {safe(paper)})" if paper else text)
+            line.append(f"{text} (published {safe(paper)})" if paper else text)
         grid.append(line)
     return "\n".join("| " + " | ".join(line) + " |" for line in grid)
 

@@ -32,13 +32,13 @@ def _rows(sheet: Sheet, footnotes: Footnotes, *, beside: bool) -> list[list[str]
     unit = sheet.head.unit
     found = [["", *sheet.columns]]
     for row in sheet.rows:
-        ours, papers = [_marked(row.name, footnotes.of_row(row))], ["  paper"]
+        ours, papers = [_marked(row.name, footnotes.of_row(row))], ["  published"]
         for column in sheet.columns:
             place = row.places[column]
             paper = place.paper_words(unit)
             text = place.words(unit) + ("*" if place.best else "")
             text = _marked(text, footnotes.of_place(row, column))
-            ours.append(f"{text} (paper {paper})" if beside and paper else text)
+            ours.append(f"{text} (published {paper})" if beside and paper else text)
             papers.append(paper)
         found.append(ours)
         if not beside and any(papers[1:]):
