@@ -102,6 +102,7 @@ def main() -> None:
     python = given.lerobot.absolute()
     with tempfile.TemporaryDirectory() as folder:
         found = walk(python, Path(folder))
+    found["command"] = shlex.join(["python", "benchmarks/lerobot_video.py", *sys.argv[1:]])
     print(json.dumps(found, indent=1))
     if given.out is not None:
         given.out.write_text(json.dumps(found, indent=1) + "\n")
