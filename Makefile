@@ -5,9 +5,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-EXTRAS := dev,minari,lerobot,zarr,rlds,mujoco,trifinger,sb3,d3rlpy,onnx,ray
+EXTRAS := dev,all
 
-.PHONY: setup setup-test demo test check-full clean
+.PHONY: setup setup-test demo test check-full house clean
 
 setup: $(VENV)/.core
 
@@ -34,9 +34,13 @@ test: setup-test
 	$(BIN)/mypy
 	$(BIN)/pytest -n 2 -m "not slow and not gpu"
 
-# Longer checks than CI can afford; the last result is recorded in docs/check-full.md.
+# Longer checks than CI can afford; the last result is recorded in docs/dev/check-full.md.
 check-full: setup-test
 	$(BIN)/pytest -m "slow"
+
+# Figures on the source: sizes of files and folders, circles of imports, repetition.
+house: setup
+	$(BIN)/python -m tests.house
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache

@@ -18,8 +18,8 @@ import warnings
 import numpy as np
 import torch
 
-from pubc.policies.bc import Clone
-from pubc.policies.options import TrainOptions
+from pubc.policies.cloning.bc import Clone
+from pubc.policies.train_options import TrainOptions
 from pubc.trajectory import Columns, TrajectorySet
 
 OBSERVATIONS, ACTIONS, HIDDEN = 17, 6, 256

@@ -23,8 +23,8 @@ os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
 import numpy as np
 
+from pubc.acting.environments.gym import make_wrapped
 from pubc.collect import Request, collecting, find
-from pubc.environments.gym import make_wrapped
 
 PROCESSES = 2
 

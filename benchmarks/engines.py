@@ -24,11 +24,11 @@ import torch
 
 import pubc
 from pubc.engine import ENGINES, open_engine
-from pubc.pu.imitators import Apprenticeship, train_imitators
+from pubc.pu.auto.imitators import Apprenticeship, train_imitators
+from pubc.pu.auto.ratings import Unit, rate
+from pubc.pu.auto.telling_steps import View, look
 from pubc.pu.judge import Bench
-from pubc.pu.ratings import Unit, rate
-from pubc.pu.survey import survey
-from pubc.pu.view import View, look
+from pubc.pu.pile_statistics import survey
 from pubc.select import locate
 from pubc.streams import Key
 from pubc.trajectory import Columns, TrajectorySet

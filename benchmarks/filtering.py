@@ -28,7 +28,7 @@ import pubc
 from pubc.metrics import confusion
 from pubc.nets import BLOCK, Classifier, FoldedClassifier, Normaliser, initialise
 from pubc.pu.judge import Bench
-from pubc.pu.scoring import Scorer, score_trajectories
+from pubc.pu.paper.scoring import Scorer, score_trajectories
 from pubc.trajectory import Columns, TrajectorySet
 
 

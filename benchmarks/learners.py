@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 from results_small import ROOT, call, put_between
 
-from pubc import environments
+from pubc.acting import environments
+from pubc.acting.rollout import play
 from pubc.policies import LEARNERS
 from pubc.results import Record, append, key_of, read
-from pubc.rollout import play
 
 BEGIN, END = "<!-- learners: begin -->", "<!-- learners: end -->"
 
@@ -49,7 +49,7 @@ def compute(name, chosen):
     if not data.exists():
         call("collect", "halfcheetah:medium-expert", data, "--trajectories-per-source",
              chosen.trajectories, "--processes", chosen.processes)  # fmt: skip
-    seeds = ["--top", "0.05"] if name == "dwbc" else []
+    seeds = ["--top", "0.05"] if name.startswith("dwbc") else []
     policy = chosen.work / name.replace("%", "")
     began = time.monotonic()
     if not policy.exists():

@@ -22,14 +22,14 @@ from pathlib import Path
 from results_small import call
 
 import pubc
-from pubc.evaluate import evaluate
+from pubc.acting.evaluate import evaluate
 from pubc.experiments import get_table
 from pubc.experiments.cell import SCALES
-from pubc.experiments.learn import DATA
+from pubc.experiments.stages.learn import DATA
 from pubc.policies import trainer
-from pubc.policies.options import TrainOptions
-from pubc.policies.session import Session
-from pubc.policies.store import load
+from pubc.policies.policy_folder import load
+from pubc.policies.train_options import TrainOptions
+from pubc.policies.training_run import Session
 from pubc.threads import one_thread
 
 
@@ -79,7 +79,7 @@ def measure(cell, share):
         path = Path(folder) / "mixed.npz"
         call("collect", cell.dataset.recipe, path, "--trajectories-per-source", 4)
         mixed = pubc.load(path)
-        positives = mixed[[0, 1]] if spec.algo == "dwbc" else None
+        positives = mixed[[0, 1]] if spec.algo.startswith("dwbc") else None
         for times in (1, 3):
             options = TrainOptions(**{**spec.options, "updates": times * updates})
             run = trainer(spec.algo, mixed, options, random_seed=0, device="cpu",

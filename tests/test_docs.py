@@ -17,7 +17,7 @@ import pytest
 from pubc.cli.main import COMMANDS
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(
     r"(?P<skip><!-- not run: [^\n]+ -->\n+)?^```(?P<language>python|sh)\n(?P<code>.*?)^```",
     re.MULTILINE | re.DOTALL,

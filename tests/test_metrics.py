@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from pubc.errors import UsageError
-from pubc.metrics import confusion, mean_and_spread, roc_auc
+from pubc.metrics import (
+    REFERENCES,
+    confusion,
+    interval,
+    mean_and_spread,
+    normalised_score,
+    roc_auc,
+)
 
 
 def test_confusion_counts_all_four_cases():
@@ -38,3 +45,22 @@ def test_spread_is_the_sample_deviation():
     assert mean_and_spread([4.0]).deviation == 0.0
     with pytest.raises(UsageError, match="No values"):
         mean_and_spread([])
+
+
+def test_the_score_is_the_papers():
+    low, high, _ = REFERENCES["halfcheetah"]
+    assert normalised_score(low, (low, high)) == 0
+    assert normalised_score(high, (low, high)) == 1
+    assert normalised_score(375.0, REFERENCES["trifinger-push"][:2]) == 0.5
+    with pytest.raises(UsageError, match="must rise"):
+        normalised_score(1.0, (2.0, 2.0))
+
+
+def test_the_interval_holds_the_mean_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    held = 0
+    for _ in range(100):
+        low, high = interval(rng.normal(size=40))
+        held += low <= 0 <= high
+    assert 0.88 <= held / 100 <= 0.99
+    assert interval([3.0]) == (3.0, 3.0)

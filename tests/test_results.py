@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pubc.errors import DataError
-from pubc.results import Record, append, key_of, read
+from pubc.results import Record, append, check, key_of, read
 
 
 def test_records_come_back(tmp_path: Path):
@@ -27,9 +27,21 @@ def test_a_torn_last_line_is_passed_over(tmp_path: Path):
     append(path, Record({"seed": 0}, {}))
     with path.open("ab") as file:
         file.write(b'{"key": "12')
+    before = path.read_bytes()
     assert len(read(path)) == 1
+    for add in (check, lambda path: append(path, Record({"seed": 1}, {}))):
+        with pytest.raises(DataError, match="last line has no newline and is not JSON"):
+            add(path)
+    assert path.read_bytes() == before
+
+
+def test_a_whole_last_line_without_a_newline_is_completed(tmp_path: Path):
+    path = tmp_path / "results.jsonl"
+    append(path, Record({"seed": 0}, {}))
+    path.write_bytes(path.read_bytes().rstrip(b"\n"))
+    check(path)
     append(path, Record({"seed": 1}, {}))
-    assert len(read(path)) == 2
+    assert [record.cell["seed"] for record in read(path)] == [0, 1]
 
 
 def test_a_line_that_is_no_record_is_refused(tmp_path: Path):

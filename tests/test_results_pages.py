@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from pubc.report.tables import read_tables
-from pubc.report.tables.write import write_results
+from pubc.report.tables.pages.write_tables import write_results
 from pubc.results import read
 
 ROOT = Path(__file__).parent.parent
@@ -19,13 +19,38 @@ RECORDS = DOCS / "records"
 MADE_BY = re.compile(r"^Made by `(?P<command>[^`]+)` .*? on (?P<machine>.+?); the records", re.M)
 
 
-@pytest.fixture(scope="module")
-def small() -> ModuleType:
-    place = ROOT / "benchmarks" / "results_small.py"
-    found = importlib.util.spec_from_file_location("results_small", place)
+def script(name: str) -> ModuleType:
+    found = importlib.util.spec_from_file_location(name, ROOT / "benchmarks" / f"{name}.py")
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def small() -> ModuleType:
+    return script("results_small")
+
+
+def test_the_table_of_the_readme_is_what_its_script_makes_of_the_records():
+    page = (ROOT / "README.md").read_text()
+    assert script("readme").page(page) == page
+
+
+def test_the_table_of_the_zoo_is_what_its_script_makes_of_the_cards():
+    zoo = script("zoo")
+    page = (DOCS / "zoo.md").read_text()
+    assert zoo.table() == page.split(zoo.BEGIN)[1].split(zoo.END)[0]
+
+
+HISTORY = re.compile(
+    r"was made before|were made before|of today|was rewritten|an earlier run", re.I
+)
+"""How something came about belongs to docs/dev/; pages for users say what is."""
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *DOCS.glob("*.md")], ids=lambda p: p.name)
+def test_pages_for_users_tell_no_history(page: Path):
+    assert HISTORY.findall(page.read_text()) == []
 
 
 def test_the_page_on_cloning_is_what_its_script_makes_of_the_records(small: ModuleType):

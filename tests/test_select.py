@@ -148,3 +148,48 @@ def test_single_steps_are_trajectories_of_their_own():
     assert steps.sources is not None
     assert steps.sources.tolist() == ["w"] * 3
     assert np.array_equal(steps.flat().observations, mixed.flat().observations)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("3,17,40-45", ["3", "17", "40", "41", "42", "43", "44", "45"]),
+        (" 1 , 2-2 ,", ["1", "2"]),
+        ("59", ["59"]),
+        ("58-70", ["58", "59", "70"]),
+        ("absent", ["absent"]),
+    ],
+)
+def test_e4_ranges_of_ids_are_taken(text, found):
+    from pubc.select import listed_ids
+
+    assert listed_ids(numbered([str(n) for n in range(60)]), text) == found
+
+
+@pytest.mark.parametrize(
+    ("ids", "text", "found"),
+    [
+        ([f"demo_{n}" for n in range(9)], "demo_1-demo_3", ["demo_1", "demo_2", "demo_3"]),
+        ([f"demo_{n}" for n in range(9)], "demo_1-3", ["demo_1", "demo_2", "demo_3"]),
+        (["007", "008", "010"], "7-10", ["007", "008", "010"]),
+        (["1-5", "1", "5"], "1-5", ["1-5"]),
+        (["train/0", "train/1", "test/1"], "train/0-1", ["train/0", "train/1"]),
+    ],
+)
+def test_e4_ranges_keep_the_names_of_the_set(ids, text, found):
+    from pubc.select import listed_ids
+
+    assert listed_ids(numbered(ids), text) == found
+
+
+def test_e4_a_range_that_runs_backwards_is_refused():
+    from pubc.select import listed_ids
+
+    with pytest.raises(UsageError, match="'5-3' runs backwards"):
+        listed_ids(numbered(["3", "4", "5"]), "5-3")
+
+
+def numbered(ids: list[str]) -> TrajectorySet:
+    ends = np.ones(len(ids), dtype=np.bool_)
+    columns = Columns(np.zeros((len(ids), 1)), np.zeros((len(ids), 1)), None, ends, ~ends)
+    return TrajectorySet.from_flat(columns, [1] * len(ids), ids=ids)

@@ -46,14 +46,14 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(python: Path, *words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     code = "import sys; from pubc.cli.main import main; sys.exit(main())"
-    command = [python, "-P", "-c", code, *words]
+    command = [python, "-I", "-c", code, *words]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True)
 
 
 def test_the_wheel_is_the_one_that_runs(installed: Path, tmp_path: Path):
     code = "import pubc; print(pubc.__file__)"
     done = subprocess.run(
-        [installed, "-P", "-c", code], cwd=tmp_path, capture_output=True, text=True
+        [installed, "-I", "-c", code], cwd=tmp_path, capture_output=True, text=True
     )
     assert str(installed.parents[1]) in done.stdout
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from pubc.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from pubc.errors import PubcError
     from pubc.formats import load, save
-    from pubc.pu.find import Result, find_expert
+    from pubc.runs.find_expert import Result, find_expert
     from pubc.trajectory import Trajectory, TrajectorySet
 
 __all__ = [
@@ -23,14 +25,13 @@ __all__ = [
     "load",
     "save",
 ]
-__version__ = "0.1.0"
 
 _HOME = {
     "PubcError": "pubc.errors",
     "Trajectory": "pubc.trajectory",
     "TrajectorySet": "pubc.trajectory",
-    "Result": "pubc.pu.find",
-    "find_expert": "pubc.pu.find",
+    "Result": "pubc.runs.find_expert",
+    "find_expert": "pubc.runs.find_expert",
     "load": "pubc.formats",
     "save": "pubc.formats",
 }

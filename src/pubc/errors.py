@@ -14,7 +14,10 @@ PubcError
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Iterable
+from importlib import metadata
+from pathlib import Path
 
 __all__ = [
     "DataError",
@@ -56,9 +59,7 @@ class MissingExtraError(UsageError, ImportError):
     """An optional dependency is not installed."""
 
     def __init__(self, feature: str, extra: str) -> None:
-        super().__init__(
-            f"{feature} needs an optional dependency. Install it with: pip install 'pubc[{extra}]'"
-        )
+        super().__init__(f"{feature} needs the extra {extra!r}. Install it with: {_install(extra)}")
         self.extra = extra
 
 
@@ -114,3 +115,19 @@ class UnsoundResult(PubcError):
     """Finished, but statistically unsound, and the user asked to be told."""
 
     exit_code = 6
+
+
+def _install(extra: str) -> str:
+    """A line that installs an extra where this pubc came from; it is in no public index."""
+    checkout = Path(__file__).resolve().parents[2]
+    if (checkout / "pyproject.toml").is_file() and (checkout / "constraints.txt").is_file():
+        bounds, source = checkout / "constraints.txt", f"{checkout}[{extra}]"
+        return f"pip install --constraint {shlex.quote(str(bounds))} {shlex.quote(source)}"
+    try:
+        needs = metadata.requires("pubc") or []
+    except metadata.PackageNotFoundError:
+        needs = []
+    # Requirement; extra == 'NAME', with either kind of quotation mark.
+    asked = [need.partition(";") for need in needs]
+    wanted = [need.strip() for need, _, when in asked if extra in when.replace('"', "'").split("'")]
+    return "pip install " + " ".join(map(shlex.quote, wanted or [f"pubc[{extra}]"]))

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from pubc.errors import DataError
-from pubc.storage import append_line
+from pubc.storage import append_line, check_lines
 
-__all__ = ["Record", "append", "key_of", "read"]
+__all__ = ["Record", "append", "check", "key_of", "read"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,21 @@ def key_of(cell: Mapping[str, Any]) -> str:
 
 
 def append(path: Path, record: Record) -> None:
-    """Add a record to a file of JSON lines."""
+    """Add a record to a file of JSON lines; nothing that is in it is ever removed.
+
+    Raises:
+        DataError: The file ends in half a line.
+    """
     append_line(path, record.document())
+
+
+def check(path: Path) -> None:
+    """Refuse a file that no record can be added to, before the record is computed.
+
+    Raises:
+        DataError: The file ends in half a line.
+    """
+    check_lines(path)
 
 
 def read(path: Path) -> list[Record]:

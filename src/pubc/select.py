@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import math
+import re
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -23,6 +24,7 @@ __all__ = [
     "by_ids",
     "by_source",
     "check_seeds",
+    "listed_ids",
     "locate",
     "single_steps",
     "top_count",
@@ -31,6 +33,8 @@ __all__ = [
 
 Integers = NDArray[np.int64]
 
+_NUMBERED = re.compile(r"(.*?)(\d+)", re.DOTALL)
+_RANGE = re.compile(r"(?P<start>.*?)(?P<low>\d+)-(?P<again>.*?)(?P<high>\d+)", re.DOTALL)
 FEW_STEPS = 500
 """Seeds with fewer steps than this are warned about; the paper used 2,000."""
 
@@ -109,6 +113,39 @@ def by_ids(mixed: TrajectorySet, ids: Sequence[str]) -> Integers:
     return np.asarray(found, dtype=np.int64)
 
 
+def listed_ids(mixed: TrajectorySet, text: str) -> list[str]:
+    """The ids in a list such as `3,17,40-45`: commas between, ranges by their ends.
+
+    A range holds the ids with the same beginning and a number between the two, as far as there
+    are any: `demo_4-demo_9`, or `demo_4-9`. A word that is an id is that id, whatever is in it.
+
+    Args:
+        mixed: The trajectories.
+        text: The list.
+
+    Raises:
+        UsageError: A range runs backwards.
+    """
+    known = {str(name) for name in mixed.ids}
+    numbered = {(m[1], int(m[2])): m[0] for name in known if (m := _NUMBERED.fullmatch(name))}
+    found: list[str] = []
+    for word in filter(None, (word.strip() for word in text.split(","))):
+        ends = None if word in known else _RANGE.fullmatch(word)
+        if ends is None or ends["again"] not in ("", ends["start"]):
+            found.append(word)
+            continue
+        low, high = int(ends["low"]), int(ends["high"])
+        if high < low:
+            raise UsageError(f"The range {word!r} runs backwards. Write the smaller number first.")
+        inner = sorted(n for start, n in numbered if start == ends["start"] and low < n < high)
+        # The ends are named as they were typed, so that one that does not exist is told.
+        found.append(numbered.get((ends["start"], low), f"{ends['start']}{ends['low']}"))
+        found += [numbered[ends["start"], n] for n in inner]
+        if high > low:
+            found.append(numbered.get((ends["start"], high), f"{ends['start']}{ends['high']}"))
+    return found
+
+
 def by_source(mixed: TrajectorySet, source: str, count: int, rng: np.random.Generator) -> Integers:
     """Positions of some trajectories of one policy, drawn at random, in order of position.
 
@@ -171,16 +208,7 @@ def check_seeds(mixed: TrajectorySet, seeds: TrajectorySet) -> tuple[Problem, ..
         raise UsageError("There are no seed trajectories. The filter needs at least one.")
     if not len(mixed):
         raise DataError("The mixed set has no trajectories to filter.", code="empty")
-    here = (mixed.observation_size, mixed.action_size)
-    there = (seeds.observation_size, seeds.action_size)
-    if here != there:
-        raise DataError(
-            f"The mixed set has {here[0]} observation and {here[1]} action dimensions, the "
-            f"seed trajectories have {there[0]} and {there[1]}. They must come from the same "
-            "robot and task; choose the same --observation-keys for both.",
-            code="bad_shape",
-            field="observations",
-        )
+    _check_shapes(mixed, seeds)
     said = []
     if seeds.steps < FEW_STEPS:
         said.append(
@@ -224,6 +252,19 @@ def check_seeds(mixed: TrajectorySet, seeds: TrajectorySet) -> tuple[Problem, ..
             )
         )
     return tuple(said)
+
+
+def _check_shapes(mixed: TrajectorySet, seeds: TrajectorySet) -> None:
+    here = (mixed.observation_size, mixed.action_size)
+    there = (seeds.observation_size, seeds.action_size)
+    if here != there:
+        raise DataError(
+            f"The mixed set has {here[0]} observation and {here[1]} action dimensions, the "
+            f"seed trajectories have {there[0]} and {there[1]}. They must come from the same "
+            "robot and task; choose the same --observation-keys for both.",
+            code="bad_shape",
+            field="observations",
+        )
 
 
 def single_steps(mixed: TrajectorySet) -> TrajectorySet:

@@ -161,7 +161,11 @@ def test_an_existing_target_is_refused_before_anything_is_played(tmp_path: Path)
     (tmp_path / "x.npz").write_text("mine")
     with pytest.raises(UsageError, match=r"x.npz exists already.*--force"):
         next(collecting(STEPS, tmp_path / "x.npz"))
+    with pytest.raises(UsageError, match="pubc did not write"):
+        next(collecting(STEPS, tmp_path / "x.npz", overwrite=True))
     assert bytes_of(tmp_path).keys() == {"x.npz"}
+    (tmp_path / "x.npz").unlink()
+    collect(STEPS, tmp_path / "x.npz")
     collect(replace(STEPS, steps_per_source=30), tmp_path / "x.npz", overwrite=True)
     assert pubc.load(tmp_path / "x.npz").steps == 60
 
@@ -210,7 +214,7 @@ def test_a_disk_too_small_is_refused_before_anything_is_played(tmp_path: Path, m
 def test_a_disk_that_fills_up_keeps_the_parts_and_goes_on(tmp_path: Path, monkeypatch):
     import errno
 
-    import pubc.collect.assemble as assembling
+    import pubc.collect.put_together as assembling
 
     whole, small = tmp_path / "whole", tmp_path / "small"
     whole.mkdir()

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pubc import environments, zoo
+from pubc import zoo
+from pubc.acting import environments
 from pubc.collect.policy_files import NoisyPolicy, check_fits, fingerprint, open_policy
 from pubc.errors import DataError, UsageError
 

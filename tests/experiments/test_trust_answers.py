@@ -7,14 +7,14 @@ import pytest
 
 from pubc.cli.main import main as pubc_command
 from pubc.engine import open_engine
-from pubc.experiments.book import Book
-from pubc.experiments.cache import Cache
+from pubc.experiments.record_files import Book
+from pubc.experiments.stage_cache import Cache
+from pubc.experiments.stage_versions import versions
 from pubc.experiments.trust import answers, questions
 from pubc.experiments.trust.answers import MEASURES, SuitePlan, answer_all
 from pubc.experiments.trust.judging import judge, rightness
-from pubc.experiments.version import versions
 from pubc.report.tables import lines, read_table
-from pubc.report.tables.head import ALL
+from pubc.report.tables.table_head import ALL
 
 
 def plan(folder, **rest) -> SuitePlan:

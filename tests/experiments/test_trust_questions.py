@@ -10,12 +10,12 @@ import pytest
 import pubc
 from pubc.errors import DataError
 from pubc.experiments.trust import Question, QuestionSpec, questions
-from pubc.experiments.trust.behaviour import EXPERT, FAULTS, LAPSES, Behaviour, faulty
-from pubc.experiments.trust.mixture import TASKS
+from pubc.experiments.trust.families.unanswerable_families import unanswerable_families
 from pubc.experiments.trust.pile import Asked
-from pubc.experiments.trust.recording import OWN, Setting, record
 from pubc.experiments.trust.suite import QUICK
-from pubc.experiments.trust.unanswerable_families import unanswerable_families
+from pubc.experiments.trust.tasks.behaviour import EXPERT, FAULTS, LAPSES, Behaviour, faulty
+from pubc.experiments.trust.tasks.mixture import TASKS
+from pubc.experiments.trust.tasks.recording import OWN, Setting, record
 
 ALL = list(questions(quick=False, data={}))
 BUILT_IN = [(spec.family, spec.name) for spec in ALL]
@@ -252,7 +252,8 @@ def test_mixtures_of_walking_robots_are_cut_from_one_recording(tmp_path, monkeyp
     recorded = pubc.load(scripted(tmp_path / "ant.npz", kinds))
     monkeypatch.setattr("pubc.experiments.trust.suite.can_simulate", lambda: True)
     monkeypatch.setattr(
-        "pubc.experiments.trust.robot_recordings.record_robot", lambda cache, robot: recorded
+        "pubc.experiments.trust.families.robot_recordings.record_robot",
+        lambda cache, robot: recorded,
     )
     specs = questions(quick=False, data={}, cache=tmp_path, draws=1, only="locomotion, ant")
     made = {spec.name: spec.make() for spec in specs}

@@ -14,11 +14,11 @@ import numpy as np
 
 import pubc
 from pubc.engine import open_engine
-from pubc.experiments.book import Book
-from pubc.experiments.cache import Cache
 from pubc.experiments.cell import Cell, DatasetSpec, FilterSpec, Scale, SeedSpec, Table
-from pubc.experiments.run import Plan, Progress, reproduce
-from pubc.experiments.version import versions
+from pubc.experiments.record_files import Book
+from pubc.experiments.run_table import Plan, Progress, reproduce
+from pubc.experiments.stage_cache import Cache
+from pubc.experiments.stage_versions import versions
 from pubc.pu.recipes import get_recipe, recipe_to_json, with_settings
 from pubc.storage import hash_file
 from tests.pu.piles import pile

@@ -14,7 +14,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from pubc import formats
-from pubc.formats.detect import detect
+from pubc.formats.opening.detect import detect
 from pubc.trajectory import Columns, TrajectorySet
 
 DTYPES = ("f2", "f4", "f8", "i4", "i8")

@@ -6,7 +6,7 @@ import pytest
 
 from pubc import formats
 from pubc.errors import MissingExtraError
-from pubc.formats.findings import Findings
+from pubc.formats.core.findings import Findings
 from tests.formats.rlds_sets import episode, write_rlds
 from tests.formats.zarr_sets import (
     diffusion_arrays,
@@ -30,5 +30,5 @@ def test_the_missing_extra_is_named(name, tmp_path, monkeypatch):
     path = write(tmp_path / "set")
     monkeypatch.setitem(sys.modules, library, None)
     module = formats.get(name)
-    with pytest.raises(MissingExtraError, match=rf"pip install 'pubc\[{module.EXTRA}\]'"):
+    with pytest.raises(MissingExtraError, match=f"needs the extra '{module.EXTRA}'"):
         module.read(path, OPTIONS, Findings(path))

@@ -8,8 +8,8 @@ import pytest
 from pubc import formats
 from pubc.errors import DataError
 from pubc.formats import store
-from pubc.formats.findings import Findings
-from pubc.formats.options import ReadOptions
+from pubc.formats.core.findings import Findings
+from pubc.formats.core.options import ReadOptions
 from pubc.storage import read_manifest, verify
 from tests.reliability import samples
 

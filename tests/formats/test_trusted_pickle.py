@@ -92,7 +92,7 @@ def test_a_converted_file_can_be_verified_and_names_its_source(authors_file, tmp
 
 
 def test_a_fingerprint_changes_with_name_size_and_content(tmp_path):
-    from pubc.formats.provenance import fingerprint
+    from pubc.formats.core.provenance import fingerprint
 
     (tmp_path / "set").mkdir()
     (tmp_path / "set" / "a").write_bytes(bytes(200_000))

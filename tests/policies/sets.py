@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 
 from pubc.nets import Normaliser
-from pubc.policies.feed import ActionRange
 from pubc.policies.networks import NetworkPolicy
+from pubc.policies.training_rows import ActionRange
 from pubc.trajectory import Columns, TrajectorySet
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from pubc.errors import DataError, UnknownNameError, UsageError
-from pubc.policies import LEARNERS, OFFLINE, trainer
-from pubc.policies.options import TrainOptions
-from pubc.policies.store import load, save
+from pubc.policies import LEARNERS, OFFLINE, WEIGHTED, trainer
+from pubc.policies.policy_folder import load, save
+from pubc.policies.train_options import TrainOptions
 from tests.policies.sets import acts, tiny
 
 pytest.importorskip("d3rlpy")
@@ -17,7 +17,7 @@ pytest.importorskip("d3rlpy")
 def run_of(name: str, seed: int = 0):
     data = tiny()
     small = TrainOptions(updates=6, batch_size=8, hidden=(16, 16))
-    seeds = data[:2] if name == "dwbc" else None
+    seeds = data[:2] if name in WEIGHTED else None
     return trainer(name, data, small, random_seed=seed, positives=seeds)
 
 
@@ -91,7 +91,7 @@ def test_d3rlpy_leaves_no_trace_in_torch():
 
 
 def test_table_seven_is_what_d3rlpy_is_given():
-    from pubc.policies.reinforce import OfflineRun  # noqa: F401  (the module must import)
+    from pubc.policies.offline_rl.reinforce import OfflineRun  # noqa: F401  (the module must import)
 
     run = trainer("iql", tiny(), TrainOptions(recipe="paper"))
     assert run.about() == {

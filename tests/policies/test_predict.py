@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from pubc.errors import UsageError
-from pubc.policies.predict import POLICY_VARIABLE, TriFingerPolicy, policy_class
-from pubc.policies.store import save
+from pubc.policies.policy_folder import save
+from pubc.policies.trifinger_policy import POLICY_VARIABLE, TriFingerPolicy, policy_class
 from tests.policies.sets import random_policy
 
 ROWS = np.random.default_rng(5).normal(size=(3, 5)).astype(np.float32)

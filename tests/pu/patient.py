@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from pubc.pu.ensemble import Ensemble
 from pubc.pu.judge import Bench
+from pubc.pu.paper.ensemble import Ensemble
 from pubc.trajectory import TrajectorySet
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pubc.pu.judge import Bench, Task
-from pubc.pu.survey import survey
+from pubc.pu.pile_statistics import survey
 from pubc.streams import Key
 from pubc.trajectory import Columns, TrajectorySet
 

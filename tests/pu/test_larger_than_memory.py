@@ -1,4 +1,7 @@
-"""R7: a store larger than the memory it may use gives the same selection as in memory."""
+"""A store larger than the memory it may use gives the same selection as in memory.
+
+Goal R7 of docs/dev/check-full.md.
+"""
 
 import json
 import subprocess

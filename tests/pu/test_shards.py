@@ -15,13 +15,13 @@ from pubc.errors import DataError, EnvironmentFailure, UsageError
 from pubc.formats import ReadOptions
 from pubc.nets import Schedule
 from pubc.pu import shards
-from pubc.pu.ensemble import Ensemble
+from pubc.pu.auto.telling_steps import View
 from pubc.pu.judge import Bench
+from pubc.pu.paper.ensemble import Ensemble
 from pubc.pu.shards import Shards, rate, shard_bounds
-from pubc.pu.view import View
 from pubc.select import locate
+from tests.pu.paper.test_ensemble import task
 from tests.pu.piles import pile
-from tests.pu.test_ensemble import task
 
 JUDGE = Ensemble(schedule=Schedule(epochs=2, batch=64))
 MIXED = pile([20, 20], steps=90, states=3)

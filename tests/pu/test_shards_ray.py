@@ -1,4 +1,6 @@
-"""R10: whatever dies on a Ray cluster, the output is that of a single process.
+"""Whatever dies on a Ray cluster, the output is that of a single process.
+
+Goal R10 of docs/dev/check-full.md.
 
 Kills hit workers in the middle of a shard, the node that they run on, and the driver, whose
 command is then given again. CI kills twice; the forty kills are part of `make check-full`.
@@ -23,14 +25,14 @@ from pubc.engine import open_engine
 from pubc.formats import ReadOptions
 from pubc.nets import Schedule
 from pubc.pu import shards
-from pubc.pu.ensemble import Ensemble
 from pubc.pu.judge import Bench
+from pubc.pu.paper.ensemble import Ensemble
 from pubc.pu.shards import Shards, rate
 from pubc.storage import hash_file, verify
-from tests.cli.test_filter import outputs
+from tests.cli.filtering.test_filter_command import outputs
+from tests.pu.paper.test_ensemble import task
 from tests.pu.patient import Patient
 from tests.pu.piles import pile
-from tests.pu.test_ensemble import task
 
 # Not importorskip: the engine sets Ray up before it is imported.
 pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed")

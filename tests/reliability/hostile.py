@@ -361,7 +361,9 @@ def store_with(extras: Callable[[Place], dict[str, str]], **files: str) -> Calla
             document["files"].setdefault(f"{name}.npy", {"size": size, "sha256": "0" * 64})
         from pubc.storage import manifest
 
-        manifest._write(path / "manifest.json", {k: v for k, v in document.items() if k != "seal"})
+        manifest.write_sealed(
+            path / "manifest.json", {k: v for k, v in document.items() if k != "seal"}
+        )
         return path
 
     return make

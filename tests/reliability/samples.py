@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 
 from pubc import formats
-from pubc.formats import lerobot
+from pubc.formats.lerobot import lerobot_read as lerobot
 from pubc.trajectory import Columns, TrajectorySet
 from tests.formats.rlds_sets import episode, write_rlds
 from tests.formats.zarr_sets import (

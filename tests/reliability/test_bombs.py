@@ -1,4 +1,7 @@
-"""What promises the world is refused in five seconds and half a gigabyte (R12)."""
+"""What promises the world is refused in five seconds and half a gigabyte.
+
+Goal R12 of docs/dev/check-full.md.
+"""
 
 import json
 import os

@@ -1,4 +1,7 @@
-"""Nothing of a hostile dataset is executed, and nothing outside it is opened (R11)."""
+"""Nothing of a hostile dataset is executed, and nothing outside it is opened.
+
+Goal R11 of docs/dev/check-full.md.
+"""
 
 import ctypes
 import json

@@ -1,4 +1,7 @@
-"""A store larger than the memory it may use is inspected, and half of it selected (R7)."""
+"""A store larger than the memory it may use is inspected, and half of it selected.
+
+Goal R7 of docs/dev/check-full.md.
+"""
 
 import json
 import os
@@ -10,8 +13,8 @@ import numpy as np
 import pytest
 
 from pubc.formats import store
-from pubc.formats.findings import Findings
-from pubc.formats.options import ReadOptions
+from pubc.formats.core.findings import Findings
+from pubc.formats.core.options import ReadOptions
 from pubc.storage import verify
 from pubc.trajectory import Columns, TrajectorySet
 

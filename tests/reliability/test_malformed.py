@@ -1,4 +1,7 @@
-"""Every fault of the corpus gets its documented answer, in words that name the place (R2)."""
+"""Every fault of the corpus gets its documented answer, in words that name the place.
+
+Goal R2 of docs/dev/check-full.md.
+"""
 
 import json
 import re

@@ -1,4 +1,7 @@
-"""No change to the bytes of a dataset escapes, hangs, or alters its structure in silence (R1)."""
+"""No change to the bytes of a dataset escapes, hangs, or alters its structure in silence.
+
+Goal R1 of docs/dev/check-full.md.
+"""
 
 import contextlib
 import sys

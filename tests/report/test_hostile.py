@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from pubc.cli.main import main
-from pubc.pu.runfolder import score_table, write_table
 from pubc.report import write_report
-from pubc.report.compare import comparison
-from pubc.report.markdown import as_markdown
+from pubc.report.compare_runs import comparison
 from pubc.report.page import render
-from pubc.report.run import read_run
-from pubc.report.words import command, next_commands
+from pubc.report.run_markdown import as_markdown
+from pubc.report.run_reading import read_run
+from pubc.report.sentences import command, next_commands
+from pubc.runs.run_folder import score_table, write_table
 from tests.report.browser import needs_browser
 from tests.report.build import make_run
 from tests.report.hostile import HOSTILE

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from pubc.errors import DataError
-from pubc.evaluate import interval
+from pubc.metrics import interval
 from pubc.report import write_report
-from pubc.report.figures import write_figures
 from pubc.report.policies import policies
+from pubc.report.run_figures import write_figures
 from pubc.results import Record, append
 from tests.report.browser import needs_browser
 from tests.report.build import make_run

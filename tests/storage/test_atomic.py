@@ -280,12 +280,15 @@ def test_a_pipe_in_place_of_json_does_not_hang(tmp_path):
         read_json(tmp_path / "x.json")
 
 
-def test_a_torn_line_is_cut_off_before_the_next(tmp_path):
+def test_a_torn_line_is_cut_off_only_in_a_file_of_our_own(tmp_path):
     path = tmp_path / "journal.jsonl"
     append_line(path, {"n": 1})
     with path.open("ab") as file:
         file.write(b'{"n": 2, "torn')
-    append_line(path, {"n": 3})
+    with pytest.raises(DataError, match="last line has no newline"):
+        append_line(path, {"n": 3})
+    assert path.read_bytes().endswith(b"torn"), "a file that a user named is never cut"
+    append_line(path, {"n": 3}, own=True)
     assert [json.loads(line)["n"] for line in path.read_text().splitlines()] == [1, 3]
 
 

@@ -1,4 +1,7 @@
-"""A sealed folder tells of any bit that changed in it, its manifest included (R16)."""
+"""A sealed folder tells of any bit that changed in it, its manifest included.
+
+Goal R16 of docs/dev/check-full.md.
+"""
 
 import json
 import os

@@ -1,12 +1,11 @@
 """`pubc`: find the command, parse its flags, run it, and say honestly how it ended.
 
 Help for all commands is a table of words, so that `pubc --help` answers before any
-library has loaded; the flags of one command come from its dataclass through tyro.
+library has loaded; `pubc.cli.parsing` reads the flags of one command.
 """
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import io
 import json
@@ -19,37 +18,16 @@ import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from pubc import __version__
+from pubc.cli.commands import COMMANDS, module_of
 from pubc.errors import (
     EnvironmentFailure,
     InterruptedRun,
     PubcError,
     UnknownNameError,
-    UsageError,
 )
+from pubc.version import __version__
 
 __all__ = ["COMMANDS", "main"]
-
-COMMANDS: dict[str, str] = {
-    "demo": "find an expert in data that came with pubc, end to end",
-    "inspect": "say what a dataset holds and every problem found in it",
-    "filter": "keep the trajectories that look like the target expert's",
-    "score": "apply a trained filter to other data",
-    "convert": "write a dataset in another format",
-    "train": "learn a policy from a dataset, or from what a filter kept",
-    "evaluate": "let a policy act, and count what it earns",
-    "compare": "evaluate policies from the same starts and say which differ",
-    "export": "write a policy as one ONNX or TorchScript file for a robot",
-    "collect": "make a labelled mixture: policies act, trajectories are recorded",
-    "zoo": "list the trained policies that ship with pubc, and measure them",
-    "experts": "train experts and weak policies of your own",
-    "reproduce": "compute a table of the paper, its numbers beside ours",
-    "report": "draw runs and policies as one page, and figures for papers",
-    "verify": "check files against their manifest",
-    "formats": "list the dataset formats",
-    "cache": "show or clear the flat copies that make a second opening fast",
-}
-"""Every command with its one line of help; the module of the same name runs it."""
 
 _HELP = """\
 pubc {version}: find the expert inside a mixed-quality robot dataset, and clone it.
@@ -153,35 +131,10 @@ def _parse(words: list[str]) -> Command:
     name, flags = words[0], words[1:]
     if name not in COMMANDS:
         raise UnknownNameError("command", name, COMMANDS)
-    import tyro
+    from pubc.cli.parsing import parse
 
-    module = importlib.import_module(f"pubc.cli.{name}")
-    complaint = io.StringIO()
-    try:
-        with contextlib.redirect_stderr(complaint):
-            command: Command = tyro.cli(
-                module.COMMAND,
-                prog=f"pubc {name}",
-                args=flags,
-                config=(tyro.conf.OmitArgPrefixes,),
-            )
-    except SystemExit as stop:
-        if stop.code in (0, None):
-            raise
-        raise UsageError(_sentence(complaint.getvalue(), name)) from None
+    command: Command = parse(importlib.import_module(module_of(name)).COMMAND, name, flags)
     return command
-
-
-def _sentence(complaint: str, name: str) -> str:
-    """The first paragraph of the parser's framed complaint, as one line."""
-    said: list[str] = []
-    for line in complaint.splitlines()[1:]:
-        text = line.strip("│╭╮╰╯ ")
-        if said and not text.strip("─"):
-            break
-        said.append(text)
-    told = " ".join(" ".join(said).split()).rstrip(".") or "these flags mean nothing to it"
-    return f"{told}. `pubc {name} --help` teaches the flags."
 
 
 def _dump(document: dict[str, Any]) -> str:

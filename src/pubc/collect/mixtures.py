@@ -15,20 +15,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pubc.collect.assemble import assemble, seed_positives
-from pubc.collect.crew import Crew, Sizes, Task
-from pubc.collect.ledger import Ledger, Quota
-from pubc.collect.recipes import NOISE
+from pubc.collect.mixture_recipes import NOISE
+from pubc.collect.put_together import assemble, seed_positives
 from pubc.collect.request import Request
+from pubc.collect.source_quota import Ledger, Quota
+from pubc.collect.worker_pool import Crew, Sizes, Task
 from pubc.errors import EnvironmentFailure, UsageError
-from pubc.formats import save
-from pubc.formats.detect import format_for_new
-from pubc.storage import lock, read_json, seal_file, write_json
+from pubc.formats import KINDS, save_sealed
+from pubc.formats.opening.detect import format_for_new
+from pubc.storage import claim, lock, read_json, sealed_file, strangers, write_json
 from pubc.trajectory import TrajectorySet
 
 __all__ = ["Collected", "Progress", "collect", "collecting", "work_folder"]
 
 SEED_SOURCE = "seed positives"
+_PARTS = ("plan.json", "*.safetensors", "flat-*.npy")
+"""Every file of a collection that is not complete."""
 _COPIES = 3.6
 """Parts, flat columns and the target, with a fifth to spare."""
 
@@ -87,7 +89,7 @@ def collecting(
         out: Where to write it; the suffix picks the format. The seed positives go beside
             it, as NAME-seed.SUFFIX.
         processes: Workers. The result does not depend on it.
-        overwrite: Replace what exists at `out`.
+        overwrite: Replace an earlier dataset at `out`.
 
     Yields:
         Progress; the last one has `written`.
@@ -138,18 +140,30 @@ def _prepare(request: Request, out: Path, work: Path, overwrite: bool) -> bool:
     if work.exists():
         known = read_json(work / "plan.json") if (work / "plan.json").exists() else None
         if known == plan:
+            # A resumed run was allowed to replace its own kind when it began, and no more.
+            _claim(request, out, force=True)
             return True
         if known is not None and not overwrite:
             raise UsageError(
                 f"{work} holds the parts of another collection. Repeat that command to finish "
                 "it, choose another name, or pass --force to discard them."
             )
+        if more := strangers(work, _PARTS):
+            raise UsageError(
+                f"{work} holds {more[0]}, which is not of a collection. Choose another name, or "
+                "move that away."
+            )
         shutil.rmtree(work)
-    for target in (out, seed_path(request, out)):
-        if target is not None and target.exists() and not overwrite:
-            raise UsageError(f"{target} exists already. Choose another name, or pass --force.")
+    _claim(request, out, force=overwrite)
     write_json(work / "plan.json", plan)
     return False
+
+
+def _claim(request: Request, out: Path, *, force: bool) -> None:
+    """See that the mixture and the seed positives may be written."""
+    for target in (out, seed_path(request, out)):
+        if target is not None:
+            claim(target, *KINDS, force=force)
 
 
 def _play(
@@ -248,15 +262,14 @@ def _write(
             seeds = seed_positives(ledger, request.recipe.expert.name, metadata)
             _save(beside, seeds, overwrite=overwrite)
     if request.seed_inside and beside is not None:
-        write_json(beside, {"dataset": out.name, "ids": marked}, overwrite=overwrite)
+        with sealed_file(beside, kind="dataset", overwrite=overwrite) as place:
+            write_json(place, {"dataset": out.name, "ids": marked})
     # The mixture comes last: where it stands, everything stands.
     _save(out, trajectories, overwrite=overwrite)
     return Collected(out, beside, len(trajectories), trajectories.steps)
 
 
 def _save(path: Path, trajectories: TrajectorySet, *, overwrite: bool) -> None:
-    save(path, trajectories, overwrite=overwrite)
-    if path.is_file():
-        # A folder holds its manifest; a file gets one beside it, for `pubc verify`.
-        about = {"trajectories": len(trajectories), "steps": trajectories.steps}
-        seal_file(path, kind="dataset", about={**about, "metadata": dict(trajectories.metadata)})
+    about = {"trajectories": len(trajectories), "steps": trajectories.steps}
+    told = {**about, "metadata": dict(trajectories.metadata)}
+    save_sealed(path, trajectories, overwrite=overwrite, about=told)

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from pubc import zoo
+from pubc.acting.rollout import Actor, Environment, Policy
 from pubc.errors import DataError, UsageError
-from pubc.rollout import Actor, Environment, Policy
 from pubc.storage import hash_file
 from pubc.trajectory import Array
 from pubc.zoo.actors import layers
@@ -48,7 +48,7 @@ def open_policy(reference: str, *, trusted: bool = False) -> Policy:
                 f"{path} is a stable-baselines3 archive: it holds pickles, which can run any "
                 "code when opened. If you trust its origin, pass --i-trust-this-pickle."
             )
-        from pubc.collect.experts import read_archive
+        from pubc.collect.train_experts import read_archive
 
         return read_archive(path)
     if path.suffix not in _READERS:

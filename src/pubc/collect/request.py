@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from pubc import zoo
-from pubc.collect.ledger import Quota
+from pubc.acting.environments import spec
+from pubc.collect.mixture_recipes import Recipe
 from pubc.collect.policy_files import fingerprint
-from pubc.collect.recipes import Recipe
-from pubc.environments import spec
+from pubc.collect.source_quota import Quota
 from pubc.errors import UsageError
 
 __all__ = ["Request"]

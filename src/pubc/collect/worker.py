@@ -1,6 +1,6 @@
 """One process of the collector: reads tasks, plays them, writes parts.
 
-Run as `python -m pubc.collect.worker` by `pubc.collect.crew`. Lines of JSON come in on
+Run as `python -m pubc.collect.worker` by `pubc.collect.worker_pool`. Lines of JSON come in on
 standard input and go out on standard output: first what to play with, then a task at a
 time, and limits for the task under way. The end of the input is the end of the work: a
 worker whose parent was killed writes nothing more and ends at once.
@@ -19,13 +19,13 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from pubc import environments
-from pubc.collect.crew import Limit
-from pubc.collect.parts import part_path, write_part
+from pubc.acting import environments
+from pubc.acting.environments.direct import nothing_but_playing
+from pubc.acting.rollout import Environment, Policy, play
+from pubc.collect.finished_parts import part_path, write_part
 from pubc.collect.policy_files import NoisyPolicy, check_fits, open_policy
-from pubc.environments.direct import nothing_but_playing
+from pubc.collect.worker_pool import Limit
 from pubc.errors import PubcError
-from pubc.rollout import Environment, Policy, play
 from pubc.trajectory import Trajectory
 
 __all__ = ["main"]

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from pubc.engine.outcomes import RETRIES, Failure, Outcome
 from pubc.errors import UnknownNameError, UsageError
 from pubc.threads import cores
 
@@ -20,46 +20,6 @@ __all__ = ["ENGINES", "RETRIES", "Engine", "Failure", "Outcome", "open_engine"]
 
 ENGINES = ("serial", "processes", "ray")
 """Names that `open_engine` knows."""
-RETRIES = 2
-"""How often an item is tried again after its worker died; a fault that stays must end."""
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Why there is no value."""
-
-    kind: str
-    """The code of an error of pubc, the class of any other, or `worker_died`."""
-    message: str
-    """One sentence for people."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of one item."""
-
-    index: int
-    """Its place among the items."""
-    value: Any = None
-    """What the function returned."""
-    error: Failure | None = None
-    """Why it returned nothing; None where it did."""
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """An item on its way to a worker."""
-
-    index: int
-    """Its place among the items."""
-    item: Any
-    """What the function gets."""
-    deaths: int = 0
-    """How many workers have died of it."""
-
-    def again(self) -> Job:
-        """The same after one more death."""
-        return replace(self, deaths=self.deaths + 1)
 
 
 class Engine(Protocol):
@@ -120,18 +80,3 @@ def open_engine(
     from pubc.engine.ray import open_ray
 
     return open_ray(workers, address)
-
-
-def attempt(function: Callable[[Any], Any], item: Any) -> tuple[Any, Failure | None]:
-    """Call the function; an error becomes a failure."""
-    try:
-        return function(item), None
-    except Exception as error:
-        return None, failure_of(error)
-
-
-def failure_of(error: Exception) -> Failure:
-    """An error as plain data: no traceback and no class that only a worker has."""
-    kind = getattr(error, "code", None)
-    message = str(error) or type(error).__name__
-    return Failure(kind if isinstance(kind, str) else type(error).__name__, message)

@@ -20,13 +20,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
-from pathlib import Path
 from typing import Any
 
-import pubc
-from pubc.engine import RETRIES, Failure, Job, Outcome, attempt, failure_of
+from pubc.engine.outcomes import RETRIES, Failure, Job, Outcome, attempt, failure_of
 from pubc.errors import UsageError
 from pubc.threads import ONE_THREAD
+from pubc.version import SOURCE_FOLDER
 
 __all__ = ["Processes"]
 
@@ -140,7 +139,7 @@ def _died(status: int, times: int) -> Failure:
 
 
 def _start() -> _Worker:
-    home = str(Path(pubc.__file__).parent.parent)
+    home = str(SOURCE_FOLDER)
     path = os.pathsep.join([home, *filter(None, [os.environ.get("PYTHONPATH")])])
     ours, theirs = socket.socketpair()
     with theirs:

@@ -29,7 +29,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from pubc.engine import RETRIES, Failure, Job, Outcome, attempt
+from pubc.engine.outcomes import RETRIES, Failure, Job, Outcome, attempt
 from pubc.errors import EnvironmentFailure, MissingExtraError, UsageError
 from pubc.threads import ONE_THREAD, cores
 
@@ -130,7 +130,7 @@ def _check_version(version: str) -> None:
     if all(map(str.isdecimal, numbers)) and tuple(map(int, numbers)) < _OLDEST:
         raise UsageError(
             f"Ray {version} cannot ask for a token, so anybody could connect to it. Install a "
-            "newer one: pip install --upgrade 'pubc[ray]'"
+            "newer one: pip install --upgrade 'ray>=2.52'"
         )
 
 

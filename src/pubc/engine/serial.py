@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from pubc.engine import Outcome, failure_of
+from pubc.engine.outcomes import Outcome, failure_of
 from pubc.errors import InterruptedRun
 from pubc.threads import threads
 

@@ -2,7 +2,7 @@
 
 from pubc.engine import open_engine
 from pubc.experiments import get_table
-from pubc.experiments.run import Plan, reproduce
+from pubc.experiments.run_table import Plan, reproduce
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ SUITES: dict[str, str] = {
 }
 """Every suite of questions with one line of help; the package of the same name asks them."""
 
+_MODULES = {"d4rl": "d4rl_scores", "seeds": "seed_counts"}
+"""Modules that are not named like their table."""
+
 
 def get_table(name: str) -> Table:
     """A table by name.
@@ -40,5 +43,6 @@ def get_table(name: str) -> Table:
     """
     if name not in TABLES:
         raise UnknownNameError("table", name, TABLES)
-    module = importlib.import_module(f"pubc.experiments.{name.replace('-', '_')}")
+    home = _MODULES.get(name, name.replace("-", "_"))
+    module = importlib.import_module(f"pubc.experiments.tables.{home}")
     return cast(Table, module.TABLE)

@@ -106,11 +106,11 @@ class LearnerSpec:
     environment: str
     """Where it is evaluated."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Of `pubc.policies.options.TrainOptions`."""
+    """Of `pubc.policies.train_options.TrainOptions`."""
     evaluation_trajectories: int = 100
     """How many trajectories are played."""
     reference: tuple[float, float] | None = None
-    """Returns that count as scores 0 and 1; those of `pubc.evaluate` if omitted."""
+    """Returns that count as scores 0 and 1; those of `pubc.metrics` if omitted."""
     curve_every: int | None = None
     """Updates between two points of a learning curve; None for no curve."""
     curve_trajectories: int = 10
@@ -167,10 +167,9 @@ class Scale:
     """Seed positives of the locomotion mixtures."""
     seed_pool: int = 20_000
     """Steps of the expert beside a mixture; every random seed draws its seed positives there."""
-    robot_seeds: SeedSpec = field(default_factory=lambda: SeedSpec(top=0.004))
-    """Seed positives of the simulated TriFinger sets."""
-    subset: int = 32_768
-    """Most steps on which one classifier of recipe `paper` and of the baselines trains."""
+    subset: int | None = None
+    """Most steps on which one classifier of the paper's recipes and of the baselines trains;
+    None for what the recipe says."""
     updates: int = 1_000_000
     """Gradient steps of a learner."""
     evaluation_trajectories: int = 100
@@ -185,8 +184,7 @@ class Scale:
 SCALES: dict[str, Scale] = {
     "small": Scale(
         "small",
-        trajectories_per_source=100,
-        robot_seeds=SeedSpec(trajectories=10),
+        steps_per_source=100_000,
         subset=4096,
         updates=10_000,
         evaluation_trajectories=20,

@@ -1,101 +1,39 @@
-"""Robot datasets in, robot datasets out: the registry of formats.
-
-A format is a module of this package with these names, loaded when it is first needed:
-
-    EXTRA       the optional dependency it needs, or None
-    SLOW        whether a flat cached copy pays off at the second opening
-    read(path, options, findings) -> TrajectorySet
-    write(path, trajectories, *, overwrite) -> None                      (optional)
-    VERSIONS    what `write` also takes as `version`, its default first  (optional)
-    subset(selection, target, *, overwrite) -> None                      (optional)
-
-`subset` copies selected trajectories from a source of the same format with everything it
-holds about them, also what a `TrajectorySet` does not carry.
-"""
+"""Robot datasets in, robot datasets out, whatever their format (`registry` lists them)."""
 
 from __future__ import annotations
 
-import importlib
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pubc.errors import (
-    DataError,
-    EnvironmentFailure,
-    PubcError,
-    UnknownNameError,
-    UsageError,
-)
-from pubc.formats.detect import detect, format_for_new, refuse_links_out
-from pubc.formats.findings import Findings
-from pubc.formats.options import FROM_COMMAND_LINE, ReadOptions
-from pubc.formats.selection import Selection
+from pubc.errors import UsageError
+from pubc.formats.core.options import FROM_COMMAND_LINE, ReadOptions
+from pubc.formats.core.selection import Selection
+from pubc.formats.opening.detect import detect, format_for_new
+from pubc.formats.registry import FORMATS, KINDS, Format, get, parse
+from pubc.storage import sealed_file
 from pubc.trajectory import TrajectorySet
 
 __all__ = [
     "FORMATS",
     "FROM_COMMAND_LINE",
+    "KINDS",
     "Format",
     "ReadOptions",
     "Selection",
+    "get",
     "load",
     "parse",
     "read",
     "save",
+    "save_sealed",
     "save_subset",
 ]
-
-FORMATS: dict[str, str] = {
-    "store": "folder of flat .npy arrays with a manifest; pubc's own, memory-mapped",
-    "npz": "one NumPy archive",
-    "d4rl": "D4RL HDF5",
-    "minari": "Minari dataset folder (HDF5, Arrow or Parquet)",
-    "robomimic": "robomimic HDF5",
-    "lerobot": "LeRobot dataset folder, v2.1 and v3.0",
-    "trifinger": "TriFinger RL dataset (LMDB holding zarr)",
-    "diffusion": "Diffusion-Policy zarr, folder or zip",
-    "d3rlpy": "d3rlpy replay buffer .h5",
-    "rlds": "RLDS/TFDS folder of tfrecords",
-}
-"""Name and meaning of every format; the module of the same name reads it."""
-
-
-class Format(Protocol):
-    """What a format module offers."""
-
-    EXTRA: str | None
-    SLOW: bool
-
-    @staticmethod
-    def read(path: Path, options: ReadOptions, findings: Findings) -> TrajectorySet:
-        """Read and check the dataset at `path`."""
-        ...
-
-    @staticmethod
-    def write(path: Path, trajectories: TrajectorySet, *, overwrite: bool) -> None:
-        """Write a new dataset at `path`."""
-        ...
-
-    @staticmethod
-    def subset(selection: Selection, target: Path, *, overwrite: bool) -> None:
-        """Copy the selected trajectories, with all the source says of them."""
-        ...
-
-
-def get(name: str) -> Format:
-    """The module of a format.
-
-    Raises:
-        UnknownNameError: No format has that name.
-    """
-    if name not in FORMATS:
-        raise UnknownNameError("format", name, FORMATS)
-    return cast(Format, importlib.import_module(f"pubc.formats.{name}"))
 
 
 def read(path: Path | str, options: ReadOptions | None = None) -> TrajectorySet:
@@ -109,35 +47,10 @@ def read(path: Path | str, options: ReadOptions | None = None) -> TrajectorySet:
         DataError: The file is not what its format promises.
         UsageError: The path does not exist, or no format fits it.
     """
-    from pubc.formats.cache import open_dataset
-    from pubc.formats.minari_ids import find
+    from pubc.formats.minari.minari_ids import find
+    from pubc.formats.opening.open_dataset import open_dataset
 
     return open_dataset(find(Path(path)), options or ReadOptions()).trajectories
-
-
-def parse(path: Path, name: str, options: ReadOptions) -> TrajectorySet:
-    """Run the reader of one format on a file, in this process and past every cache.
-
-    Raises:
-        DataError: The file is not what its format promises, however its parser put it.
-        EnvironmentFailure: It may not be read.
-        MemoryError: Memory does not suffice.
-    """
-    module = get(name)
-    findings = Findings(path, strict=options.strict)
-    try:
-        refuse_links_out(path, findings)
-        return module.read(path, options, findings)
-    except (PubcError, MemoryError):
-        raise
-    except PermissionError:
-        raise EnvironmentFailure(f"{path}: no permission to read it.") from None
-    except Exception as error:
-        # Parsers of damaged files raise whatever they stumble over; users get one class.
-        raise DataError(
-            f"{path}: not readable as {name} ({type(error).__name__}: {error}).",
-            code="unreadable",
-        ) from error
 
 
 def load(path: Path | str, options: ReadOptions | None = None) -> TrajectorySet:
@@ -178,7 +91,46 @@ def save(
         EnvironmentFailure: The disk said no; nothing was changed.
     """
     path = Path(path)
+    module, chosen = _writer(format or format_for_new(path), version)
+    module.write(path, trajectories, overwrite=overwrite, **chosen)
+
+
+def save_sealed(
+    path: Path,
+    trajectories: TrajectorySet,
+    *,
+    format: str | None = None,
+    version: str | None = None,
+    overwrite: bool = False,
+    about: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a dataset with its manifest in one step: inside a folder, beside a file.
+
+    Args:
+        path: Where to write.
+        trajectories: What to write.
+        format: Name of the format; the suffix picks it if omitted.
+        version: Version of the format, where it has several.
+        overwrite: Replace an earlier dataset that pubc wrote.
+        about: Further facts for the manifest of a file.
+
+    Raises:
+        UsageError: The format or version cannot be written, or `path` is taken.
+        EnvironmentFailure: The disk said no; nothing was changed.
+    """
     name = format or format_for_new(path)
+    if name in KINDS:  # a folder, which seals itself
+        save(path, trajectories, format=name, version=version, overwrite=overwrite)
+        return
+    _writer(name, version)
+    with sealed_file(
+        path, kind="dataset", overwrite=overwrite, about=about, replaces=KINDS
+    ) as place:
+        save(place, trajectories, format=name, version=version)
+
+
+def _writer(name: str, version: str | None) -> tuple[Format, dict[str, Any]]:
+    """The module that writes a format, and what it is told beside the data."""
     module = get(name)
     if not hasattr(module, "write"):
         writable = ", ".join(n for n in FORMATS if hasattr(get(n), "write"))
@@ -189,8 +141,7 @@ def save(
     if version is not None and version not in versions:
         known = f"pubc writes {' and '.join(versions)}" if versions else "it has only one"
         raise UsageError(f"No version {version!r} of the {name} format to write: {known}.")
-    chosen: dict[str, Any] = {} if version is None else {"version": version}
-    module.write(path, trajectories, overwrite=overwrite, **chosen)
+    return module, {} if version is None else {"version": version}
 
 
 def save_subset(
@@ -201,15 +152,18 @@ def save_subset(
     options: ReadOptions,
     *,
     overwrite: bool = False,
-) -> None:
+) -> tuple[str, ...]:
     """Write the kept trajectories of a source in its own format, losing nothing.
 
     Formats that know how copy from the source itself; the others are written from the set.
+
+    Returns:
+        Remarks for the user, where something could be better.
     """
     name = options.format or detect(source)
     module = get(name)
     if hasattr(module, "subset"):
         selection = Selection(source, kept, replace(options, format=name))
-        module.subset(selection, target, overwrite=overwrite)
-    else:
-        save(target, trajectories[kept], format=name, overwrite=overwrite)
+        return module.subset(selection, target, overwrite=overwrite) or ()
+    save(target, trajectories[kept], format=name, overwrite=overwrite)
+    return ()

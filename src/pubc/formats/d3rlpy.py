@@ -14,12 +14,22 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from pubc.formats.assemble import Raw, assemble, to_flags
-from pubc.formats.episodes import Episode, Layout, gather
-from pubc.formats.findings import Findings
-from pubc.formats.hdf5 import Checked, open_checked
-from pubc.formats.hdf5_write import GROUP, Side, new_file, places, read_side, stream, write_side
-from pubc.formats.options import ReadOptions
+from pubc.formats.core.assemble import Raw, assemble
+from pubc.formats.core.column_shapes import to_flags
+from pubc.formats.core.findings import Findings
+from pubc.formats.core.options import ReadOptions
+from pubc.formats.episodes.episode_source import Episode, Layout
+from pubc.formats.episodes.gather_episodes import gather
+from pubc.formats.hdf5.hdf5_read import Checked, open_checked
+from pubc.formats.hdf5.hdf5_write import (
+    GROUP,
+    Side,
+    new_file,
+    places,
+    read_side,
+    stream,
+    write_side,
+)
 from pubc.trajectory import Array, TrajectorySet
 
 __all__ = ["EXTRA", "SLOW", "read", "write"]

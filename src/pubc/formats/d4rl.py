@@ -1,7 +1,7 @@
 """D4RL HDF5: flat columns, trajectories cut at `terminals | timeouts`.
 
 The layout has no place for final observations, names of trajectories or ends without a mark;
-those go into the group `pubc` (see `pubc.formats.hdf5_write`), which D4RL passes over.
+those go into the group `pubc` (see `pubc.formats.hdf5.hdf5_write`), which D4RL passes over.
 """
 
 from __future__ import annotations
@@ -13,10 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pubc.formats.assemble import Raw, assemble
-from pubc.formats.findings import Findings
-from pubc.formats.hdf5 import Checked, open_checked
-from pubc.formats.hdf5_write import (
+from pubc.formats.core.assemble import Raw, assemble
+from pubc.formats.core.findings import Findings
+from pubc.formats.core.named_parts import is_image
+from pubc.formats.core.options import ReadOptions
+from pubc.formats.core.selection import Selection
+from pubc.formats.hdf5.hdf5_read import Checked, open_checked
+from pubc.formats.hdf5.hdf5_write import (
     GROUP,
     Side,
     new_file,
@@ -25,9 +28,6 @@ from pubc.formats.hdf5_write import (
     stream,
     write_side,
 )
-from pubc.formats.options import ReadOptions
-from pubc.formats.parts import is_image
-from pubc.formats.selection import Selection
 from pubc.trajectory import Array, TrajectorySet
 
 __all__ = ["EXTRA", "SLOW", "read", "subset", "write"]

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.lib import format as npy
 
 from pubc.errors import DataError
-from pubc.formats.findings import Findings
-from pubc.formats.options import ReadOptions
-from pubc.storage import atomic_folder, hash_file, read_manifest
+from pubc.formats.core.findings import Findings
+from pubc.formats.core.options import ReadOptions
+from pubc.storage import atomic_folder, hash_file, mark_entry, read_manifest
 from pubc.trajectory import Array, Columns, Problem, TrajectorySet
 
 __all__ = ["EXTRA", "SLOW", "read", "write"]
@@ -106,7 +106,8 @@ def write(
         path: Folder to make.
         trajectories: What goes into it.
         overwrite: Replace a store that is there.
-        copy_of: The dataset that this is a cached copy of, and its format.
+        copy_of: The dataset that this is a cached copy of, and its format; the store then
+            carries the marker of an entry of the cache.
     """
     about: dict[str, Any] = {
         "trajectories": len(trajectories),
@@ -121,6 +122,11 @@ def write(
         for number, name in enumerate(trajectories.columns.extras):
             about["extras"][name] = f"extra-{number:03d}-{_SAFE.sub('_', name)[:60]}"
         files = {f"extras/{name}": file for name, file in about["extras"].items()}
+        if copy_of is not None:
+            # First, so that what a kill leaves is known as ours too.
+            columns = [files.get(name, name) for name, _ in trajectories.columns.named()]
+            stems = [*columns, *(n for n in _INDEX if getattr(trajectories, n) is not None)]
+            mark_entry(folder, path.name, [f"{stem}.npy" for stem in stems])
         for name, column in trajectories.columns.named():
             shape = (trajectories.steps, *column.shape[1:])
             with (folder / f"{files.get(name, name)}.npy").open("wb") as file:

@@ -18,8 +18,8 @@ import numpy as np
 
 from pubc.errors import DataError, UsageError
 from pubc.formats import npz
-from pubc.formats.findings import Findings
-from pubc.formats.options import ReadOptions
+from pubc.formats.core.findings import Findings
+from pubc.formats.core.options import ReadOptions
 from pubc.trajectory import TrajectorySet
 
 __all__ = ["read_trusted"]

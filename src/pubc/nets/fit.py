@@ -45,7 +45,7 @@ def fit_classifier(
     Args:
         network: Trained in place, and left in evaluation mode.
         pairs: Normalised observations, normalised actions, and a mask of positives.
-        loss: From `pubc.losses`.
+        loss: From `pubc.pu.paper.losses`.
         schedule: Epochs, batch and learning rate.
         rng: Orders the batches.
         stop: Asked before every update.

@@ -2,29 +2,33 @@
 
 bc                    behaviour cloning (ours)
 10%bc, 50%bc, N%bc    behaviour cloning of the trajectories with the highest returns
-dwbc                  discriminator-weighted behaviour cloning (ours)
+dwbc                  discriminator-weighted behaviour cloning, as its authors' code behaves (ours)
+dwbc-paper            the same from the text of its paper alone (ours)
 iql crr td3bc plas dt offline reinforcement learning through d3rlpy
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pubc.errors import UnknownNameError, UsageError
 from pubc.trajectory import TrajectorySet
 
 if TYPE_CHECKING:
-    from pubc.policies.options import TrainOptions
-    from pubc.policies.session import Trainer
+    from pubc.policies.stacked.many_policies import Many
+    from pubc.policies.train_options import TrainOptions
+    from pubc.policies.training_run import Trainer
 
-__all__ = ["LEARNERS", "OFFLINE", "check_name", "trainer"]
+__all__ = ["LEARNERS", "OFFLINE", "WEIGHTED", "check_name", "stacked_trainer", "trainer"]
 
 LEARNERS: dict[str, str] = {
     "bc": "behaviour cloning",
     "10%bc": "behaviour cloning of the tenth with the highest returns; any N%bc works",
     "50%bc": "behaviour cloning of the half with the highest returns",
     "dwbc": "discriminator-weighted behaviour cloning; needs seed positives",
+    "dwbc-paper": "dwbc from the text of its paper, without what its authors' code adds",
     "iql": "implicit Q-learning, through d3rlpy",
     "crr": "critic regularised regression, through d3rlpy",
     "td3bc": "TD3+BC, through d3rlpy",
@@ -35,6 +39,9 @@ LEARNERS: dict[str, str] = {
 
 OFFLINE = ("iql", "crr", "td3bc", "plas", "dt")
 """Those that need d3rlpy, and rewards."""
+
+WEIGHTED = ("dwbc", "dwbc-paper")
+"""Those that need seed positives."""
 
 _PERCENT = re.compile(r"^(\d+(?:\.\d+)?)%bc$")
 
@@ -75,7 +82,7 @@ def trainer(
         DataError: It needs rewards and there are none.
 
     Example:
-        >>> from pubc.policies.options import TrainOptions
+        >>> from pubc.policies.train_options import TrainOptions
         >>> run = trainer("bc", mixed, TrainOptions(epochs=2))  # doctest: +SKIP
         >>> [run.advance(epoch)["loss"] for epoch in range(run.epochs)]  # doctest: +SKIP
         [0.31, 0.12]
@@ -89,20 +96,87 @@ def trainer(
         share = float(percent.group(1)) / 100
         trajectories, name = trajectories[top_returns(trajectories, share)], "bc"
     if name == "bc":
-        from pubc.policies.bc import Clone
+        from pubc.policies.cloning.bc import Clone
 
         return Clone(trajectories, options, random_seed=random_seed, device=where)
     if name == "dwbc":
-        from pubc.policies.dwbc import WeightedClone
+        from pubc.policies.stacked.many_policies import One
+        from pubc.policies.stacked.stacked_dwbc import StackedDwbc
 
-        if positives is None:
-            raise UsageError(
-                "dwbc learns from seed positives beside the mixed set. Give --positives FILE, or "
-                "--top SHARE to take the trajectories with the highest returns."
-            )
-        return WeightedClone(
-            trajectories, positives, options, random_seed=random_seed, device=where
+        seeds = _needed(positives)
+        return One(
+            StackedDwbc(trajectories, seeds, options, random_seeds=[random_seed], device=where)
         )
-    from pubc.policies.reinforce import OfflineRun
+    if name == "dwbc-paper":
+        from pubc.policies.cloning.dwbc import WeightedClone
+
+        return WeightedClone(
+            trajectories, _needed(positives), options, random_seed=random_seed, device=where
+        )
+    from pubc.policies.offline_rl.reinforce import OfflineRun
 
     return OfflineRun(name, trajectories, options, random_seed=random_seed, device=where)
+
+
+def stacked_trainer(
+    name: str,
+    trajectories: TrajectorySet,
+    options: TrainOptions,
+    *,
+    random_seeds: Sequence[int],
+    device: str = "auto",
+    positives: TrajectorySet | None = None,
+) -> Many:
+    """Training runs that differ in their random seeds alone, as one run in memory.
+
+    Args:
+        name: Of the learner.
+        trajectories: What to learn from.
+        options: How.
+        random_seeds: One of each member.
+        device: `cpu`, `cuda` or `auto`.
+        positives: Seed positives, for learners that take them.
+
+    Raises:
+        UsageError: The learner cannot be stacked.
+
+    Example:
+        >>> from pubc.policies.train_options import TrainOptions
+        >>> run = stacked_trainer("bc", mixed, TrainOptions(), random_seeds=range(10))
+        ... # doctest: +SKIP
+    """
+    from pubc.nets import pick_device
+    from pubc.policies.stacked.many_policies import Many, Stack
+    from pubc.policies.stacked.stacked_bc import StackedBC
+    from pubc.policies.stacked.stacked_dwbc import StackedDwbc
+    from pubc.policies.stacked.stacked_offline import LEARNERS as STACKED
+    from pubc.policies.stacked.stacked_offline import StackedOffline
+    from pubc.select import top_returns
+
+    where = pick_device(device)
+    if percent := _PERCENT.match(check_name(name)):
+        share = float(percent.group(1)) / 100
+        trajectories, name = trajectories[top_returns(trajectories, share)], "bc"
+    made: Stack
+    if name == "bc":
+        made = StackedBC(trajectories, options, random_seeds=random_seeds, device=where)
+    elif name == "dwbc":
+        seeds = _needed(positives)
+        made = StackedDwbc(trajectories, seeds, options, random_seeds=random_seeds, device=where)
+    elif name in STACKED:
+        made = StackedOffline(name, trajectories, options, random_seeds=random_seeds, device=where)
+    else:
+        raise UsageError(
+            f"{name} is trained with one random seed at a time. Many at once: bc, N%bc, dwbc, "
+            f"{', '.join(STACKED)}."
+        )
+    return Many(made)
+
+
+def _needed(positives: TrajectorySet | None) -> TrajectorySet:
+    if positives is None:
+        raise UsageError(
+            "dwbc learns from seed positives beside the mixed set. Give --positives FILE, or "
+            "--top SHARE to take the trajectories with the highest returns."
+        )
+    return positives

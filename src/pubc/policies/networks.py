@@ -18,12 +18,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from pubc.acting.rollout import Actor
 from pubc.errors import DataError
 from pubc.nets import CLIP, Normaliser
-from pubc.policies.feed import ActionRange
-from pubc.policies.fused import LOG_STD
+from pubc.policies.cloning.fused_steps import LOG_STD
 from pubc.policies.predict import Predictor
-from pubc.rollout import Actor
+from pubc.policies.training_rows import ActionRange
 from pubc.trajectory import Array
 
 __all__ = ["FORM", "Layer", "NetworkPolicy", "PolicyModule", "layers_from_flat"]

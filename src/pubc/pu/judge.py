@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pubc.errors import UsageError
-from pubc.pu.survey import Survey
+from pubc.pu.pile_statistics import Survey
 from pubc.streams import Key
 from pubc.threads import cores, one_thread, threads
 from pubc.trajectory import TrajectorySet
 
 if TYPE_CHECKING:
+    from pubc.pu.paper.threshold import Cut
     from pubc.pu.shards import Shards
-    from pubc.pu.threshold import Cut
 
 __all__ = [
     "Bench",

@@ -10,18 +10,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 from pubc.errors import DataError, UnknownNameError, UsageError
-from pubc.pu.attempts import filter_attempts
-from pubc.pu.ensemble import Ensemble
-from pubc.pu.filter import Loop, Pile, Round, filter_rounds
+from pubc.pu.algorithm import Loop, Pile, Round, filter_rounds
+from pubc.pu.auto.attempts import filter_attempts
+from pubc.pu.auto.ratio_cut import RatioCut
+from pubc.pu.auto.residual import Residual
 from pubc.pu.judge import StoredJudge
-from pubc.pu.ratio import RatioCut
-from pubc.pu.residual import Residual
-from pubc.pu.threshold import Threshold, fixed, valley
+from pubc.pu.paper.ensemble import Ensemble
+from pubc.pu.paper.threshold import Threshold, fixed, valley
 from pubc.streams import Key
 
 __all__ = [
     "RECIPES",
     "Paper",
+    "PaperGuarded",
     "Recipe",
     "get_recipe",
     "recipe_from_json",
@@ -55,7 +56,7 @@ class Recipe(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """The paper to the letter, guarded so that it never crashes."""
+    """The published method; what would be a crash or an endless loop is a status instead."""
 
     ensemble: Ensemble = field(default_factory=Ensemble)
     """The judge: K bagged classifiers."""
@@ -65,10 +66,6 @@ class Paper:
     """Order of the polynomial through the histogram."""
     bins: int = 100
     """Bins of the histogram."""
-    below: float = 0.96
-    """Dips count below this share of the range of the confidences."""
-    least: float = 0.05
-    """Dips count with at least this share of the trajectories above them."""
     loop: Loop = field(default_factory=Loop)
     """When the rounds end."""
 
@@ -88,6 +85,26 @@ class Paper:
         """Yield the rounds of Algorithm 1."""
         judge, threshold = self.judge, self.threshold
         return filter_rounds(pile, judge=judge, threshold=threshold, key=key, loop=self.loop)
+
+    @property
+    def threshold(self) -> Threshold:
+        """Cuts the ratings."""
+        if isinstance(self.cut, str):
+            return valley(self.bins, self.order)
+        return fixed(self.cut)
+
+
+@dataclass(frozen=True, slots=True)
+class PaperGuarded(Paper):
+    """The published method with bounds of ours on the threshold and on the work of a round."""
+
+    ensemble: Ensemble = field(default_factory=lambda: Ensemble(subset=32_768))
+    """The judge; more steps than this cost time and memory and changed nothing that was
+    measured."""
+    below: float = 0.96
+    """Dips count below this share of the range of the confidences."""
+    least: float = 0.05
+    """Dips count with at least this share of the trajectories above them."""
 
     @property
     def threshold(self) -> Threshold:
@@ -128,7 +145,11 @@ class Auto:
         return self.cut
 
 
-RECIPES: dict[str, type[Any]] = {"auto": Auto, "paper": Paper}
+RECIPES: dict[str, type[Any]] = {
+    "auto": Auto,
+    "paper": Paper,
+    "paper-guarded": PaperGuarded,
+}
 """Every recipe by name."""
 
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from pubc import errors, formats
 from pubc.engine import Engine, Failure
 from pubc.errors import DataError, EnvironmentFailure, PubcError
-from pubc.formats.cache import dataset_key
+from pubc.formats.opening.open_dataset import dataset_key
 from pubc.nets import load_tensors, save_tensors
 from pubc.pu.judge import Bench, StoredJudge
 from pubc.trajectory import TrajectorySet

@@ -11,8 +11,6 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.style import context
 
-from pubc.storage import atomic_file
-
 __all__ = [
     "CUT",
     "DASHES",
@@ -21,8 +19,8 @@ __all__ = [
     "SERIES",
     "canvas",
     "encoded",
+    "files",
     "label",
-    "save",
     "style",
 ]
 
@@ -60,13 +58,9 @@ def canvas(
     return figure, figure.subplots(rows, columns, squeeze=False)
 
 
-def save(figure: Figure, stem: Path, kinds: Sequence[str] = ("png", "svg")) -> list[Path]:
-    """Write a figure once for each kind of file, and return their paths."""
-    places = [stem.with_name(f"{stem.name}.{kind}") for kind in kinds]
-    for place, kind in zip(places, kinds, strict=True):
-        with atomic_file(place, overwrite=True) as new:
-            new.write_bytes(encoded(figure, kind))
-    return places
+def files(figure: Figure, stem: Path, kinds: Sequence[str] = ("png", "svg")) -> dict[Path, bytes]:
+    """The files of a figure with their content, one for each kind."""
+    return {stem.with_name(f"{stem.name}.{kind}"): encoded(figure, kind) for kind in kinds}
 
 
 def encoded(figure: Figure, kind: str) -> bytes:

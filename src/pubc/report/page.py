@@ -18,14 +18,17 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from pubc import __version__
-from pubc.report import summary, words
-from pubc.report.compare import comparison_payload
+from pubc.report import sentences as words
+from pubc.report import summary
+from pubc.report.compare_runs import comparison_payload
 from pubc.report.payload import run_payload, to_json
-from pubc.report.run import Run
+from pubc.report.run_reading import Run
+from pubc.version import __version__
 
 __all__ = ["asset", "content_policy", "environment", "render"]
 
+_LONGEST = 28
+"""Characters of a word in a table of runs."""
 _SCRIPTS = ("base.js", "charts.js", "table.js", "run.js", "main.js")
 
 
@@ -79,7 +82,7 @@ def environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
     )
-    made.filters |= {"told": summary.told, "exact": _exact, "ticks": _ticks}
+    made.filters |= {"told": summary.told, "short": _short, "exact": _exact, "ticks": _ticks}
     return made
 
 
@@ -165,3 +168,12 @@ def _ticks(text: str) -> Markup:
         Markup("<code>{}</code>").format(part) if index % 2 else part
         for index, part in enumerate(parts)
     )
+
+
+def _short(text: str) -> str:
+    """A word that leaves room for others: the start of a fingerprint, the end of a path."""
+    if len(text) <= _LONGEST or " " in text:
+        return text
+    if set(text) <= set("0123456789abcdef"):
+        return f"{text[:12]}…"
+    return f"…{text[1 - _LONGEST :]}"

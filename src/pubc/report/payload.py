@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pubc.report.run import Floats, Integers, Mask, Round, Run
+from pubc.report.run_reading import Floats, Integers, Mask, Round, Run
 
 __all__ = [
     "bars",
@@ -150,8 +150,19 @@ def bars(done: Round) -> dict[str, Any]:
         "centres": _finite(centres),
         "counts": _finite(counts),
         "kept_counts": _finite(kept),
-        "curve": _finite(curve),
+        "curve": _finite(_on_bars(curve, counts)),
     }
+
+
+def _on_bars(curve: Floats, counts: Floats) -> Floats:
+    """A curve on the scale of the bars: both enclose the same area.
+
+    A polynomial through the counts does so by itself; a density is smaller by the width of a bar
+    and the number of trajectories, and would lie flat on the ground.
+    """
+    area = float(np.clip(curve[np.isfinite(curve)], 0, None).sum())
+    scale = float(counts.sum()) / area if area > 0 else 1.0
+    return curve if 0.8 <= scale <= 1.25 else np.asarray(curve * scale, dtype=np.float64)
 
 
 def _sparks(run: Run) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ make learning curves of scores, the paper's Figure 5.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from pubc.errors import DataError
-from pubc.evaluate import interval
+from pubc.metrics import interval
 from pubc.results import Record, read
 from pubc.storage import read_json
 
@@ -26,6 +26,7 @@ __all__ = ["is_policy", "is_records", "policies"]
 _METRICS = "metrics.jsonl"
 _EVALUATIONS = "evaluations.jsonl"
 _COUNTED = ("epoch", "updates")
+_EARNED = ("score", "return")
 _POINTS = 400
 _PAIRS = 40
 
@@ -62,11 +63,17 @@ def policies(folders: Sequence[Path], files: Sequence[Path]) -> dict[str, Any] |
         return None
     return {
         "curves": curves,
-        "metrics": list(dict.fromkeys(curve["metric"] for curve in curves)),
+        "metrics": _earned_first(curve["metric"] for curve in curves),
         "xLabel": "updates" if along else at,
         "scores": [_score(record) for record in final],
         "differences": _differences(final),
     }
+
+
+def _earned_first(metrics: Iterable[str]) -> list[str]:
+    """What a policy earns comes before how well it fits: the first is what a page opens on."""
+    names = list(dict.fromkeys(metrics))
+    return sorted(names, key=lambda name: _EARNED.index(name) if name in _EARNED else len(_EARNED))
 
 
 Line = tuple[str, str, str, list[float], list[float]]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pubc.metrics import confusion
-from pubc.report.run import Floats, Run
+from pubc.report.run_reading import Floats, Run
 
 __all__ = [
     "Tile",

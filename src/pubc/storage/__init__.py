@@ -6,8 +6,15 @@ and is renamed as a whole. A killed run leaves the old result or none, plus a te
 that the next write to the same place removes.
 """
 
-from pubc.storage.atomic import append_line, atomic_file, atomic_folder, write_json
-from pubc.storage.disk import discard
+from pubc.storage.atomic import (
+    append_line,
+    atomic_file,
+    atomic_folder,
+    check_lines,
+    write_json,
+    write_marked,
+)
+from pubc.storage.file_with_manifest import sealed_file
 from pubc.storage.locks import lock
 from pubc.storage.manifest import (
     MANIFEST,
@@ -19,20 +26,40 @@ from pubc.storage.manifest import (
     seal_file,
     verify,
 )
+from pubc.storage.ownership import (
+    ENTRY,
+    Draft,
+    claim,
+    entry_files,
+    mark,
+    mark_entry,
+    remove_entry,
+    strangers,
+)
 
 __all__ = [
+    "ENTRY",
     "MANIFEST",
+    "Draft",
     "Fault",
     "append_line",
     "atomic_file",
     "atomic_folder",
-    "discard",
+    "check_lines",
+    "claim",
+    "entry_files",
     "hash_file",
     "lock",
+    "mark",
+    "mark_entry",
     "read_json",
     "read_manifest",
+    "remove_entry",
     "seal",
     "seal_file",
+    "sealed_file",
+    "strangers",
     "verify",
     "write_json",
+    "write_marked",
 ]

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from pubc.errors import DataError
 from pubc.storage.disk import (
     disk_words,
     exchange,
@@ -19,8 +20,16 @@ from pubc.storage.disk import (
     temporary,
 )
 from pubc.storage.manifest import seal
+from pubc.storage.ownership import claim, mark
 
-__all__ = ["append_line", "atomic_file", "atomic_folder", "write_json"]
+__all__ = [
+    "append_line",
+    "atomic_file",
+    "atomic_folder",
+    "check_lines",
+    "write_json",
+    "write_marked",
+]
 
 
 @contextlib.contextmanager
@@ -39,7 +48,7 @@ def atomic_file(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
         EnvironmentFailure: The disk is full, read-only, or not ours to write.
     """
     with disk_words(path):
-        refuse_existing(path, overwrite=overwrite, folder=False)
+        refuse_existing(path, overwrite=overwrite)
         new = temporary(path)
         try:
             yield new
@@ -63,7 +72,7 @@ def atomic_folder(
     Args:
         path: Final place.
         kind: What the folder is, for example `store` or `policy`; readers check it.
-        overwrite: Replace an existing folder that pubc wrote; without it any is refused.
+        overwrite: Replace an existing folder of that kind; without it any is refused.
         about: Further facts for the manifest; may be filled while the folder is.
 
     Yields:
@@ -74,7 +83,7 @@ def atomic_folder(
         EnvironmentFailure: The disk is full, read-only, or not ours to write.
     """
     with disk_words(path):
-        refuse_existing(path, overwrite=overwrite, folder=True)
+        claim(path, kind, force=overwrite)
         new = temporary(path)
         new.mkdir()
         retired = None
@@ -82,7 +91,9 @@ def atomic_folder(
             yield new
             seal(new, kind=kind, about=about)
             flush_folders(new)
-            if path.exists() or path.is_symlink():
+            if os.path.lexists(path):
+                # Writing may have taken hours: what is there now may be somebody else's.
+                claim(path, kind, force=overwrite)
                 retired = exchange(new, path)
             else:
                 os.rename(new, path)
@@ -100,25 +111,107 @@ def write_json(path: Path, document: Mapping[str, Any], *, overwrite: bool = Fal
         new.write_text(text, encoding="utf-8")
 
 
-def append_line(path: Path, document: Mapping[str, Any]) -> None:
-    """Append one JSON line and flush it; a torn last line is cut off first.
+def write_marked(files: Mapping[Path, bytes], kind: str, *, force: bool = False) -> None:
+    """Write .md, .html, .svg and .png files with a mark each, all of them or none.
 
-    A process killed in the middle of an append leaves a line without its newline. That
-    line was never acknowledged, so dropping it loses nothing.
+    What is there already, byte for byte, is left as it is: two pages may share a picture.
+
+    Args:
+        files: Contents by path.
+        kind: What the files are; only marked files of this kind are replaced.
+        force: Whether they may be replaced at all.
+
+    Raises:
+        UsageError: Something is there that must not be replaced; nothing was written.
+        EnvironmentFailure: The disk said no.
+    """
+    marked = {path: mark(content, kind, path.suffix) for path, content in files.items()}
+    for path in [path for path, content in marked.items() if _holds(path, content)]:
+        del marked[path]
+    for path in marked:
+        claim(path, kind, force=force)
+    for path, content in marked.items():
+        with atomic_file(path, overwrite=force) as new:
+            new.write_bytes(content)
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    if path.is_symlink() or not path.is_file() or path.stat().st_size != len(content):
+        return False
+    return path.read_bytes() == content
+
+
+def append_line(path: Path, document: Mapping[str, Any], *, own: bool = False) -> None:
+    """Append one JSON line and flush it.
+
+    A last line without its newline is completed where it is whole. Where it is not, it may be
+    what a kill left of our own append or what somebody was writing, and nothing tells which.
+
+    Args:
+        path: The file; made where there is none.
+        document: The line.
+        own: The file lies in a folder that only pubc writes, so that half a line in it is ours,
+            was never acknowledged, and is cut off. Never say so of a file that a user named.
+
+    Raises:
+        DataError: The last line is half a line, and the file is not our own.
+        EnvironmentFailure: The disk said no; the file is as it was.
     """
     line = json.dumps(document, allow_nan=False).encode() + b"\n"
     with disk_words(path), path.open("ab+", buffering=0) as file:
-        size = file.seek(0, os.SEEK_END)
-        if size:
-            file.seek(-1, os.SEEK_END)
-            if file.read(1) != b"\n":
-                file.seek(0)
-                size = file.readall().rfind(b"\n") + 1
-                file.truncate(size)
+        before = file.seek(0, os.SEEK_END)
+        tail = _open_line(path)
+        if tail and _is_json(tail):
+            line = b"\n" + line
+        elif tail and own:
+            before -= len(tail)
+            file.truncate(before)
+        elif tail:
+            _refuse_half(path)
         try:
             if file.write(line) != len(line):
-                file.write(line[file.seek(0, os.SEEK_END) - size :])
+                file.write(line[file.seek(0, os.SEEK_END) - before :])
             os.fsync(file.fileno())
         except OSError:
-            file.truncate(size)
+            file.truncate(before)
             raise
+
+
+def check_lines(path: Path) -> None:
+    """Refuse a file that `append_line` would refuse, before hours are spent on the line.
+
+    Raises:
+        DataError: The last line is half a line.
+    """
+    if os.path.lexists(path):
+        with disk_words(path):
+            tail = _open_line(path)
+        if tail and not _is_json(tail):
+            _refuse_half(path)
+
+
+def _open_line(path: Path) -> bytes:
+    """What follows the last newline of a file."""
+    with path.open("rb") as file:
+        at, tail = file.seek(0, os.SEEK_END), b""
+        while at and b"\n" not in tail:
+            step = min(at, 1 << 16)
+            at = file.seek(at - step)
+            tail = file.read(step) + tail
+    return tail[tail.rfind(b"\n") + 1 :]
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _refuse_half(path: Path) -> None:
+    raise DataError(
+        f"{path}: its last line has no newline and is not JSON, so nothing can follow it. "
+        "Complete or delete that line, or choose another file.",
+        code="bad_json",
+    )

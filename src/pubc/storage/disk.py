@@ -17,11 +17,11 @@ from pathlib import Path
 from pubc.errors import EnvironmentFailure, UsageError
 
 __all__ = [
-    "discard",
     "disk_words",
     "exchange",
     "flush",
     "flush_folders",
+    "is_temporary",
     "refuse_existing",
     "remove",
     "temporary",
@@ -63,15 +63,34 @@ def disk_words(path: Path) -> Iterator[None]:
         ) from error
 
 
-def temporary(path: Path, kind: str = "tmp") -> Path:
+def is_temporary(name: str, *, of: str | None = None) -> bool:
+    """Whether a name, or the last part of a path, is one that `temporary` makes up.
+
+    Args:
+        name: The name.
+        of: The name that it must stand in for; any where omitted.
+    """
+    last = name.rpartition("/")[2]
+    found = _TEMPORARY.search(last)
+    if found is None or not last.startswith("."):
+        return False
+    return of is None or last[1 : found.start()] == of
+
+
+def temporary(path: Path, kind: str = "tmp", *, tidy: bool = True) -> Path:
     """A fresh hidden name beside `path`; leftovers of dead processes are dealt with.
 
     A process killed between retiring an old folder and naming the new one leaves the old
     one under a hidden name: it is put back. Everything else that is left over goes.
+
+    Args:
+        path: What the name stands in for.
+        kind: `tmp` for what is being written or removed, `old` for what is to be put back.
+        tidy: Whether leftovers are dealt with.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     host = f"{zlib.crc32(socket.gethostname().encode()):08x}"
-    for sibling in list(path.parent.iterdir()):
+    for sibling in list(path.parent.iterdir()) if tidy else ():
         head, _, tail = sibling.name.rpartition(f".{path.name}.")
         match = _TEMPORARY.fullmatch(f".{tail}") if not head else None
         if not match or match["host"] != host or _alive(int(match["pid"])):
@@ -123,32 +142,18 @@ def remove(path: Path) -> None:
             path.unlink()
 
 
-def discard(path: Path) -> None:
-    """Delete what pubc wrote so that nobody ever sees half of it.
+def refuse_existing(path: Path, *, overwrite: bool) -> None:
+    """Refuse to write a file where something is, unless asked to; never replace a folder.
 
-    Raises:
-        OSError: It may not be deleted, or is gone already.
+    Whose the file is does not matter here, where files inside folders of ours are written anew:
+    commands ask `pubc.storage.ownership.claim` about names that a user gave.
     """
-    retired = temporary(path)
-    os.rename(path, retired)
-    remove(retired)
-
-
-def refuse_existing(path: Path, *, overwrite: bool, folder: bool) -> None:
-    """Refuse to write where something is, unless asked to and it is pubc's to replace."""
     if not (path.exists() or path.is_symlink()):
         return
     if not overwrite:
         raise UsageError(f"{path} exists already. Choose another name, or pass --force.")
-    if not folder and path.is_dir():
+    if path.is_dir():
         raise UsageError(f"{path} is a folder, where a file is to be written.")
-    if folder and path.is_dir() and any(path.iterdir()):
-        if (path / "manifest.json").is_file():
-            return
-        raise UsageError(
-            f"{path} is a folder that pubc did not write (it has no manifest.json), so "
-            "--force does not replace it. Choose another name."
-        )
 
 
 def _errno(error: OSError) -> int | None:

@@ -17,17 +17,25 @@ from pubc.storage.disk import disk_words, flush, remove, temporary
 __all__ = [
     "LOCK",
     "MANIFEST",
+    "NEXT",
     "Fault",
+    "content_of",
+    "file_manifest",
     "hash_file",
     "read_json",
     "read_manifest",
+    "read_sealed",
     "seal",
     "seal_file",
+    "sidecar",
     "verify",
+    "write_sealed",
 ]
 
 MANIFEST = "manifest.json"
 LOCK = ".lock"
+NEXT = "next"
+"""Where the manifest of a file holds the one that comes after it, while the file is replaced."""
 _BLOCK = 1 << 20
 _BLANK = b"0" * 64
 _SEAL = re.compile(rb'\n "seal": "([0-9a-f]{64})"\n}\n\Z')
@@ -43,14 +51,20 @@ class Fault:
 
 def seal(folder: Path, *, kind: str, about: Mapping[str, Any] | None = None) -> None:
     """Write the manifest of a folder whose files are complete."""
-    files = {name: _entry(folder / name) for name in sorted(_content(folder))}
-    _write(folder / MANIFEST, {"kind": kind, "version": 1, **(about or {}), "files": files})
+    files = {name: _entry(folder / name) for name in sorted(content_of(folder))}
+    write_sealed(folder / MANIFEST, {"kind": kind, "version": 1, **(about or {}), "files": files})
 
 
 def seal_file(path: Path, *, kind: str, about: Mapping[str, Any] | None = None) -> None:
     """Write the manifest of a single file beside it, as NAME.manifest.json."""
-    files = {path.name: _entry(path)}
-    _write(_sidecar(path), {"kind": kind, "version": 1, **(about or {}), "files": files})
+    write_sealed(sidecar(path), file_manifest(path, kind=kind, about=about))
+
+
+def file_manifest(
+    path: Path, *, kind: str, about: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """What the manifest of a single file says."""
+    return {"kind": kind, "version": 1, **(about or {}), "files": {path.name: _entry(path)}}
 
 
 def read_manifest(folder: Path, *, kind: str | None = None) -> dict[str, Any]:
@@ -63,10 +77,10 @@ def read_manifest(folder: Path, *, kind: str | None = None) -> dict[str, Any]:
     Raises:
         DataError: There is no manifest, somebody changed it, or the kind is another.
     """
-    path = folder / MANIFEST if not folder.is_file() else _sidecar(folder)
-    if path.is_symlink():
-        raise DataError(f"{path}: a link, where a manifest is a file.", code="link")
-    document = read_json(path)
+    path = folder / MANIFEST if not folder.is_file() else sidecar(folder)
+    document = _read_unlinked(path)
+    if folder.is_file():
+        document = _settled(folder, document)
     files = document.get("files")
     if not isinstance(files, dict) or not isinstance(document.get("kind"), str):
         raise DataError(
@@ -90,6 +104,22 @@ def read_manifest(folder: Path, *, kind: str | None = None) -> dict[str, Any]:
     return document
 
 
+def read_sealed(path: Path) -> dict[str, Any]:
+    """Read what `write_sealed` wrote.
+
+    Raises:
+        DataError: There is no such file, or it is not as it was written.
+    """
+    document = _read_unlinked(path)
+    if not _sealed(path.read_bytes()):
+        raise DataError(
+            f"{path}: not as pubc wrote it (its seal does not fit).",
+            code="bad_manifest",
+            field="seal",
+        )
+    return document
+
+
 def verify(path: Path, *, under: str = "") -> list[Fault]:
     """Compare every file with its manifest; an empty list means intact.
 
@@ -102,7 +132,7 @@ def verify(path: Path, *, under: str = "") -> list[Fault]:
         DataError: The manifest itself was changed.
     """
     alone = path.is_file()
-    manifest = _sidecar(path) if alone else path / MANIFEST
+    manifest = sidecar(path) if alone else path / MANIFEST
     if not manifest.exists():
         raise UsageError(
             f"{path} has no manifest ({manifest.name}), so there is nothing to verify it "
@@ -111,7 +141,7 @@ def verify(path: Path, *, under: str = "") -> list[Fault]:
     entries: dict[str, Any] = read_manifest(path)["files"]
     listed = {name: entry for name, entry in entries.items() if name.startswith(under)}
     root = path.parent if alone else path
-    present = {path.name} if alone else set(_content(path))
+    present = {path.name} if alone else set(content_of(path))
     present = {name for name in present if name.startswith(under)}
     faults = [Fault(name, "not in the manifest") for name in present - set(listed)]
     for name, entry in listed.items():
@@ -157,8 +187,11 @@ def hash_file(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _write(path: Path, document: dict[str, Any]) -> None:
-    text = json.dumps({**document, "seal": _BLANK.decode()}, indent=1, allow_nan=False)
+def write_sealed(path: Path, document: dict[str, Any]) -> None:
+    """Write a JSON object that ends with a digest of itself."""
+    # The seal stands last, also where the document was read and has one already.
+    facts = {name: value for name, value in document.items() if name != "seal"}
+    text = json.dumps({**facts, "seal": _BLANK.decode()}, indent=1, allow_nan=False)
     data = text.encode() + b"\n"
     digest = hashlib.sha256(data).hexdigest().encode()
     data = data[: -len(_BLANK) - 4] + digest + data[-4:]
@@ -170,6 +203,21 @@ def _write(path: Path, document: dict[str, Any]) -> None:
             os.replace(new, path)
         finally:
             remove(new)
+
+
+def _settled(path: Path, document: dict[str, Any]) -> dict[str, Any]:
+    """Which of two manifests speaks, where a file was just being replaced: the one that fits."""
+    coming = document.pop(NEXT, None)
+    files = coming.get("files") if isinstance(coming, dict) else None
+    if isinstance(files, dict) and not _compare(path, path.name, files.get(path.name)):
+        return dict(coming)
+    return document
+
+
+def _read_unlinked(path: Path) -> dict[str, Any]:
+    if path.is_symlink():
+        raise DataError(f"{path}: a link, where a manifest is a file.", code="link")
+    return read_json(path)
 
 
 def _sealed(data: bytes) -> bool:
@@ -186,11 +234,12 @@ def _entry(path: Path) -> dict[str, Any]:
     return {"size": path.stat().st_size, "sha256": hash_file(path)}
 
 
-def _sidecar(path: Path) -> Path:
+def sidecar(path: Path) -> Path:
+    """Where the manifest of a single file lies."""
     return path.with_name(f"{path.name}.{MANIFEST}")
 
 
-def _content(folder: Path) -> list[str]:
+def content_of(folder: Path) -> list[str]:
     """Every name below the folder that is not a folder, but the manifest and the lock."""
     names = []
     for place, folders, files in os.walk(folder):

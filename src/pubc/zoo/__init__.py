@@ -18,7 +18,17 @@ from pubc.storage import atomic_file, read_json, write_json
 from pubc.trajectory import Array
 from pubc.zoo.actors import NETWORKS, NumpyPolicy
 
-__all__ = ["NumpyPolicy", "card", "load", "names", "path_of", "read", "read_card", "write"]
+__all__ = [
+    "NumpyPolicy",
+    "card",
+    "find",
+    "load",
+    "names",
+    "path_of",
+    "read",
+    "read_card",
+    "write",
+]
 
 _WEIGHTS = Path(__file__).parent / "weights"
 _NEEDED = ("environment", "algorithm", "network", "observation_size", "action_size")
@@ -39,6 +49,11 @@ def path_of(name: str) -> Path:
     if name not in names():
         raise UnknownNameError("zoo policy", name, names())
     return _WEIGHTS / f"{name}.safetensors"
+
+
+def find(name: str) -> Path:
+    """The weights of a zoo policy, or of a file of one's own in the zoo's format."""
+    return Path(name) if name.endswith(".safetensors") else path_of(name)
 
 
 def card(name: str) -> dict[str, Any]:

@@ -5,14 +5,14 @@ import json
 import pytest
 
 from pubc.experiments import TABLES, get_table
-from pubc.experiments.book import Book
-from pubc.experiments.cache import Cache
 from pubc.experiments.cell import SCALES
-from pubc.experiments.run import Plan
-from pubc.experiments.version import versions
+from pubc.experiments.record_files import Book
+from pubc.experiments.run_table import Plan
+from pubc.experiments.stage_cache import Cache
+from pubc.experiments.stage_versions import versions
 from pubc.report.tables import lines, read_table
-from pubc.report.tables.figures import draw
-from pubc.report.tables.markdown import as_markdown
+from pubc.report.tables.pages.table_figures import draw
+from pubc.report.tables.pages.table_markdown import as_markdown
 from pubc.results import Record
 from tests.report.tables.build import trace
 

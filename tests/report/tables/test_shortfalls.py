@@ -3,8 +3,9 @@
 import pytest
 
 from pubc.errors import DataError
-from pubc.report.tables import read_table, sheet
+from pubc.report.tables import read_table
 from pubc.report.tables.shortfalls import shortfalls
+from pubc.report.tables.table_of_means import sheet
 from tests.report.tables.build import accuracy_records, failed, head, record, write
 
 

@@ -15,20 +15,22 @@ from pathlib import Path
 from typing import Any
 
 from pubc.engine import Engine, Failure
-from pubc.experiments.cache import Cache
 from pubc.experiments.cell import Cell, DatasetSpec, Scale, Table
-from pubc.experiments.run import Progress
-from pubc.experiments.trust.file_families import GIVEN, FileMixture
+from pubc.experiments.run_table import Progress
+from pubc.experiments.stage_cache import Cache
+from pubc.experiments.trust.families.file_families import GIVEN, FileMixture
+from pubc.experiments.trust.families.robot_recordings import RobotMixture, record_robot
 from pubc.experiments.trust.judging import judge
 from pubc.experiments.trust.question import QuestionSpec
-from pubc.experiments.trust.robot_recordings import RobotMixture, record_robot
 from pubc.experiments.trust.suite import questions
-from pubc.experiments.version import digest
 from pubc.results import Record, key_of
 from pubc.storage import hash_file
 from pubc.threads import cores
 
 __all__ = ["MEASURES", "TABLE", "Asking", "SuitePlan", "answer_all"]
+
+QUESTIONS = 1
+"""How often the questions have come to be others, or judged otherwise; raised by hand."""
 
 MEASURES = {
     "accuracy": "accuracy",
@@ -214,8 +216,8 @@ def _failed(failure: Failure) -> dict[str, Any]:
 
 
 def _code(cache: Cache, robot: bool) -> dict[str, str]:
-    """Digests of the code that makes a question, and of the filter that answers it."""
-    made = {"question": digest("experiments/trust"), "filter": cache.code.filter}
+    """Versions of what makes a question, and of the filter that answers it."""
+    made = {"question": str(QUESTIONS), "filter": cache.code.filter}
     return {**made, "dataset": cache.code.dataset} if robot else made
 
 

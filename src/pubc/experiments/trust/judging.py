@@ -25,7 +25,7 @@ def judge(question: Question, *, device: str = "auto", workers: int = 1) -> dict
         device: Where networks train.
         workers: Networks trained at the same time; changes no result.
     """
-    from pubc.pu.find import find_expert
+    from pubc.runs.find_expert import find_expert
 
     began = time.perf_counter()
     found = find_expert(question.mixed, question.seeds, device=device, workers=workers)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pubc.experiments.trust.question import Flags, Question
-from pubc.experiments.trust.recording import OWN
+from pubc.experiments.trust.tasks.recording import OWN
 from pubc.trajectory import Columns, TrajectorySet, concatenate
 from pubc.trajectory.arrays import Integers, Words
 

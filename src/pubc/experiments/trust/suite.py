@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 
-from pubc.experiments.trust.acting_families import acting_families
-from pubc.experiments.trust.file_families import file_families
+from pubc.experiments.trust.families.acting_families import acting_families
+from pubc.experiments.trust.families.file_families import file_families
+from pubc.experiments.trust.families.recording_families import recording_families
+from pubc.experiments.trust.families.robot_families import robot_families
+from pubc.experiments.trust.families.robot_recordings import can_simulate
+from pubc.experiments.trust.families.seed_families import seed_families
+from pubc.experiments.trust.families.size_families import size_families
+from pubc.experiments.trust.families.unanswerable_families import unanswerable_families
 from pubc.experiments.trust.question import Draft, QuestionSpec
-from pubc.experiments.trust.recording_families import recording_families
-from pubc.experiments.trust.robot_families import robot_families
-from pubc.experiments.trust.robot_recordings import can_simulate
-from pubc.experiments.trust.seed_families import seed_families
-from pubc.experiments.trust.size_families import size_families
-from pubc.experiments.trust.unanswerable_families import unanswerable_families
 
 __all__ = ["QUICK", "questions"]
 

@@ -16,8 +16,9 @@ function showRun(run) {
       return roundChart(round, width, Math.min(330, Math.max(220, width * 0.42)), false);
     });
     const strip = byId("rounds");
+    const tries = new Set(run.rounds.map((r) => r.attempt)).size;
     run.rounds.forEach((round, k) => {
-      const button = el("button", { type: "button", "aria-pressed": String(k === chosen), "data-round": round.number }, [el("b", {}, "Round " + round.number), roundChart(round, 96, 40, true), el("small", {}, told(round.kept) + " kept" + (round.attempt ? `, attempt ${round.attempt}` : "") + (k === run.decisive && k < run.rounds.length - 1 ? ", the result" : ""))]);
+      const button = el("button", { type: "button", "aria-pressed": String(k === chosen), "data-round": round.number }, [el("b", {}, "Round " + round.number), roundChart(round, 96, 40, true), el("small", {}, told(round.kept) + " kept" + (tries > 1 ? `, try ${round.attempt}` : "") + (k === run.decisive && k < run.rounds.length - 1 ? ", the result" : ""))]);
       button.addEventListener("click", () => {
         chosen = k;
         strip.querySelectorAll("button").forEach((b) => b.setAttribute("aria-pressed", String(b === button)));
@@ -31,7 +32,7 @@ function showRun(run) {
     chart("changed", (width) => lineChart(width, 200, [{ name: "changed", x: numbers, y: run.rounds.map((r) => r.changed), mark: "line", dots: true }], Object.assign({ percent: true }, counted)));
     chart("loss", (width) => {
       const lines = run.rounds[chosen].losses.map(([name, values], k) => ({ name, x: values.map((_, i) => i + 1), y: values, mark: "s" + (k % 6) + (k >= 6 ? " d1" : "") }));
-      return lineChart(width, 220, lines, { xLabel: "report of the training", xWord: "report", whole: true, empty: "No network was trained in this round." });
+      return lineChart(width, 220, lines, { xLabel: "progress of the training", xWord: "point", whole: true, empty: "No network was trained in this round." });
     });
     chart("ribbon", (width) => ribbon(run, confidence, width));
   }

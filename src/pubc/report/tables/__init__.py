@@ -3,9 +3,9 @@
 Heads and records come from `pubc reproduce`; nothing here computes a cell.
 """
 
-from pubc.report.tables.folder import Table, find_records, read_table, read_tables
-from pubc.report.tables.sheet import Sheet, sheet
-from pubc.report.tables.terminal import lines
+from pubc.report.tables.pages.table_terminal import lines
+from pubc.report.tables.records_folder import Table, find_records, read_table, read_tables
+from pubc.report.tables.table_of_means import Sheet, sheet
 
 __all__ = [
     "Sheet",

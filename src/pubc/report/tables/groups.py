@@ -11,9 +11,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pubc.report.tables.head import Group
-from pubc.report.tables.place import Place
-from pubc.report.tables.readings import Paper
+from pubc.report.tables.record_values import Paper
+from pubc.report.tables.table_head import Group
+from pubc.report.tables.table_value import Place
 
 __all__ = ["Row", "summary", "with_totals"]
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pubc.report.tables.groups import Row
-from pubc.report.tables.place import Place, resolution
-from pubc.report.tables.sheet import Sheet
+from pubc.report.tables.table_of_means import Sheet
+from pubc.report.tables.table_value import Place, resolution
 
 __all__ = ["Shortfall", "shortfalls"]
 
@@ -53,7 +53,7 @@ def _found(sheet: Sheet, row: Row, column: str) -> Iterator[tuple[str, str]]:
     if not _ours(sheet, row, column):
         total = column in {group.name for group in sheet.head.totals}
         if behind and not (row.summary or total):
-            yield "differs", f"{figure} (paper {place.paper_words(unit)})"
+            yield "differs", f"{figure} (published {place.paper_words(unit)})"
         return
     better = [f"the paper's {place.paper_words(unit)}"] if behind > 0 else []
     better += [

@@ -1,0 +1,1 @@
+"""Policies that act: environments, one trajectory, and evaluation over many."""

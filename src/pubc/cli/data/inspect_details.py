@@ -1,0 +1,98 @@
+"""What a user needs to know of a dataset before filtering it: its keys, its ids, ways to seed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pubc.formats.core.named_parts import PARTS
+from pubc.select import top_count
+from pubc.trajectory import TrajectorySet
+
+__all__ = ["describe_ids", "describe_keys", "suggest_seeds"]
+
+_NUMBER = re.compile(r"(.*?)(\d+)")
+_SHARE = 0.05
+"""Share of highest returns that is suggested as seeds; the user sees how many that is."""
+
+
+def describe_keys(trajectories: TrajectorySet) -> list[dict[str, Any]]:
+    """Every array with one row per step: its name in the file, its use, shape and dtype."""
+    metadata = trajectories.metadata
+    keys: list[dict[str, Any]] = []
+    for name, column in trajectories.columns.named():
+        shape, use = list(column.shape[1:]), name.rstrip("s")
+        if name == "observations" and (parts := _parts(metadata.get(PARTS), column.shape[1])):
+            keys += [{**part, "use": "observation"} for part in parts]
+            continue
+        if name == "actions" and isinstance(metadata.get("action_key"), str):
+            name = metadata["action_key"]
+        if name.startswith("extras/"):
+            name, use = name.removeprefix("extras/"), "extra"
+        keys.append({"key": name, "shape": shape, "dtype": str(column.dtype), "use": use})
+    return keys
+
+
+def _parts(record: Any, size: int) -> list[dict[str, Any]]:
+    """The parts of the observation as the reader recorded them, if they fill it."""
+    found: list[dict[str, Any]] = []
+    for part in record if isinstance(record, list) else []:
+        try:
+            shape = [int(axis) for axis in part["shape"]]
+            kind = str(np.dtype(part["dtype"]))
+            found.append({"key": str(part["key"]), "shape": shape, "dtype": kind})
+        except (TypeError, KeyError, ValueError):
+            return []
+    wide = sum(int(np.prod(part["shape"], dtype=np.int64)) for part in found)
+    return found if wide == size else []
+
+
+def describe_ids(trajectories: TrajectorySet) -> dict[str, Any]:
+    """The first and the last id, and the pattern that all of them follow, if there is one.
+
+    Example:
+        Ids demo_0, demo_1 and demo_2 follow `demo_N`, N from 0 to 2.
+    """
+    ids = [str(name) for name in trajectories.ids]
+    if not ids:
+        return {"first": None, "last": None, "pattern": None}
+    found = [_NUMBER.fullmatch(name) for name in ids]
+    pattern = None
+    if all(found) and len({match[1] for match in found if match}) == 1:
+        numbers = [int(match[2]) for match in found if match]
+        start = found[0][1] if found[0] else ""
+        gaps = "" if len(set(numbers)) == max(numbers) - min(numbers) + 1 else ", with gaps"
+        pattern = f"{start}N, N from {min(numbers)} to {max(numbers)}{gaps}"
+    return {"first": ids[0], "last": ids[-1], "pattern": pattern}
+
+
+def suggest_seeds(path: Path, trajectories: TrajectorySet) -> list[dict[str, str]]:
+    """Flags of `pubc filter` that could name seeds here, each with what it would take."""
+    found: list[dict[str, str]] = []
+    if not len(trajectories):
+        return found
+    ids = [str(name) for name in trajectories.ids]
+    if not any("," in name for name in ids):
+        some = ",".join(dict.fromkeys([ids[0], ids[len(ids) // 2]]))
+        found.append(_way(path, ["--seed-episodes", some], "the ones you know to be good"))
+    if trajectories.sources is not None:
+        name, count = Counter(trajectories.sources.tolist()).most_common(1)[0]
+        told = f"two of the {count:,} by {name}" if count > 2 else f"those by {name}"
+        found.append(_way(path, ["--seed-source", str(name)], told))
+    returns = trajectories.total_rewards()
+    known = trajectories.columns.rewards is not None and bool(np.isfinite(returns).all())
+    if known and len(trajectories) >= 4 and np.ptp(returns) > 0:
+        best = top_count(len(trajectories), _SHARE, 2)
+        told = f"the {best:,} with the highest returns, if the expert earns the most"
+        found.append(_way(path, ["--seed-top", f"{_SHARE:g}"], told))
+    return found
+
+
+def _way(path: Path, flags: list[str], told: str) -> dict[str, str]:
+    line = shlex.join(["pubc", "filter", str(path), *flags, "--out", "run"])
+    return {"flags": shlex.join(flags), "takes": told, "command": line}

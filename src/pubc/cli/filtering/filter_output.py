@@ -1,0 +1,110 @@
+"""What `pubc filter` says on the screen: its plan, its rounds, its result, what to type next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pubc.cli.console import facts, headline, histogram, say, warn
+from pubc.cli.filtering.filter_files import MASKED
+from pubc.formats.opening.detect import detect
+
+if TYPE_CHECKING:
+    from pubc.cli.filtering.filter_command import Filter
+    from pubc.pu.algorithm import Round
+    from pubc.runs.find_expert import Prepared, Result
+    from pubc.trajectory import TrajectorySet
+
+__all__ = ["next_commands", "round_line", "show_plan", "show_result"]
+
+
+def show_plan(document: dict[str, Any], ready: Prepared) -> None:
+    """What would be done."""
+    data, seed = document["data"], document["seed"]
+    facts(
+        [
+            ("data", f"{data['path']} ({data['format']})"),
+            ("mixed", str(ready.mixed)),
+            ("seeds", f"{ready.seed_positives} by {seed['how']}: {_some(seed['ids'])}"),
+            ("recipe", document["recipe"]["name"]),
+            ("written", "nothing (--dry-run)"),
+        ]
+    )
+    for problem in ready.problems:
+        warn(problem.message)
+
+
+def round_line(current: Round) -> str:
+    """One line about a round."""
+    threshold = current.cut.threshold
+    cut = "none" if threshold is None else f"{threshold:.3f}"
+    end = "" if current.status is None else f"   {current.status}"
+    return (
+        f"round {current.number:>2}   threshold {cut:>7}   kept {int(current.selected.sum()):>6,}"
+        f"   changed {current.changed:>6.1%}{end}"
+    )
+
+
+def show_result(document: dict[str, Any], result: Result, path: Path) -> None:
+    """What was found."""
+    from pubc.report.sentences import verdict
+
+    quality = result.quality
+    total = len(result.mask)
+    rows = [
+        ("confidence", histogram(result.confidence)),
+        (
+            "kept",
+            f"{document['kept']:,} of {total:,} trajectories, {document['kept_steps']:,} steps",
+        ),
+        ("borderline", f"{int(quality.borderline.sum()):,}"),
+        ("status", document["status"]),
+    ]
+    if quality.seed_rank is not None and quality.seeds_kept is not None:
+        above = f"{quality.seeds_kept:.0%} of {quality.held_out_seeds} above the cut"
+        rank = f"median rank above {quality.seed_rank:.0%} of the others"
+        rows.append(("held-out seeds", f"{above}, {rank}"))
+    if quality.expected_wrong is not None:
+        rows.append(("expected wrong", f"{quality.expected_wrong:.1%} of the labels"))
+    if document["truth_report"] is not None:
+        report = document["truth_report"]
+        rows.append(("accuracy", f"{report['accuracy']:.1%} (against source {report['expert']!r})"))
+        rows.append(("AUC", "unknown" if report["auc"] is None else f"{report['auc']:.4f}"))
+    rows.append(("results", str(path)))
+    rows.append(("report", str(path / "report.html")))
+    tone, title, _ = verdict(document)
+    say()
+    headline(f"{title}: kept {document['kept']:,} of {total:,} trajectories", tone)
+    facts(rows)
+    for problem in result.problems:
+        warn(problem.message)
+    for sentence in result.advice:
+        warn(sentence)
+
+
+def next_commands(
+    folder: Path, command: Filter, mixed: TrajectorySet, mask: NDArray[np.bool_]
+) -> list[str]:
+    """What users of other tools can type next."""
+    assert command.data is not None
+    name = command.reading.format or detect(command.data)
+    if not mask.any():
+        return []
+    if name == "lerobot":
+        from pubc.formats.lerobot.lerobot_read import keep_command, numbers_of
+
+        kept = numbers_of(command.data, mixed.ids[mask].tolist())
+        return ["", "next", keep_command(command.data, kept)]
+    if name == "robomimic":
+        told = f"train.data={folder / 'kept.hdf5'}"
+        if command.mask:
+            told = f"train.data={folder / MASKED} train.hdf5_filter_key=pubc_keep"
+        return ["", "next", f"in the configuration of robomimic: {told}"]
+    return []
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")

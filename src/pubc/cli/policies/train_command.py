@@ -1,0 +1,293 @@
+"""`pubc train`: a policy from a dataset, or from what a filter kept."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
+
+from pubc import formats
+from pubc.cli.console import facts, headline, progress
+from pubc.cli.dataset_flag import Dataset
+from pubc.cli.policies.metric_followers import Follower, open_followers
+from pubc.cli.policies.seeds_flag import parse_seeds
+from pubc.errors import DataError, UsageError
+from pubc.formats.core.named_parts import PARTS
+from pubc.policies.train_options import TrainOptions
+from pubc.storage import read_json
+
+if TYPE_CHECKING:
+    from pubc.policies.checkpoints_scored import Checkups
+    from pubc.policies.policy_folder import TrainedPolicy
+    from pubc.policies.training_run import Epoch, Session
+    from pubc.trajectory import TrajectorySet
+
+__all__ = ["COMMAND", "Train"]
+
+
+@dataclass(frozen=True)
+class Train:
+    """Learn a policy from a dataset, or from what `pubc filter` kept.
+
+    ALGO is one of bc, 10%bc, 50%bc (any N%bc), dwbc, dwbc-paper, and through d3rlpy iql, crr,
+    td3bc, plas, dt. The policy folder holds config.json, policy.safetensors with the normaliser,
+    and metrics.jsonl; `pubc evaluate` and `pubc export` take it. A run that was stopped goes on
+    with --resume, and ends with the same bytes.
+    """
+
+    data: Annotated[Dataset, tyro.conf.Positional]
+    """Dataset in any format that `pubc formats` lists, or a folder of `pubc filter`."""
+    out: Path
+    """Policy folder to write."""
+    algo: str = "bc"
+    """Learner."""
+    training: TrainOptions = field(default_factory=TrainOptions)
+    """How to train."""
+    positives: Dataset | None = None
+    """dwbc: dataset of seed positives, for example what `pubc collect` writes beside."""
+    top: float | None = None
+    """dwbc: take this share with the highest returns as seed positives instead."""
+    random_seed: int = 0
+    """Same seed, same data, same machine: same policy, with any number of threads."""
+    random_seeds: str | None = None
+    """Train with several random seeds at once, such as 0-9 or 0,3,7: the policy of each goes to
+    OUT/seed-N. Ten take about as long as one on a GPU; each is what it would be alone, up to
+    rounding."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where to train; auto takes a GPU where there is one."""
+    resume: bool = False
+    """Go on with a run that was stopped."""
+    checkpoint_seconds: float = 30.0
+    """Time between checkpoints."""
+    evaluate_every: int | None = None
+    """Let the policy act after so many updates, and again; `pubc report POLICY` draws what it
+    earned as a curve. Needs --env."""
+    env: str | None = None
+    """Environment of --evaluate-every, one of ours or any Gymnasium id."""
+    evaluate_episodes: int = 10
+    """Trajectories of each such evaluation."""
+    tensorboard: Path | None = None
+    """Also write the metrics for TensorBoard into this folder."""
+    wandb: str | None = None
+    """Also send the metrics to this Weights & Biases project."""
+    force: bool = False
+    """Replace the policy folder if it exists."""
+    reading: formats.ReadOptions = formats.FROM_COMMAND_LINE
+    """How to read the dataset."""
+    json: bool = False
+    """Print one JSON document instead of text."""
+
+    def run(self) -> dict[str, Any]:
+        """Read, train with progress, and say what was learned."""
+        self._check()
+        followers = open_followers(self.tensorboard, self.wandb)
+        with contextlib.ExitStack() as ends:
+            return self._train(followers, ends)
+
+    def _train(self, followers: list[Follower], ends: contextlib.ExitStack) -> dict[str, Any]:
+        trajectories = formats.read(_dataset(self.data), self.reading)
+        session = self._session(trajectories)
+        run = session.trainer
+        for follower in followers:
+            told = {**session.about, "training": run.about(), "command": self._flags()}
+            follower.begin(told, ends)
+        began, last = time.monotonic(), None
+        with progress("training", run.epochs, quiet=self.json) as report:
+            for last in session.epochs():
+                report(last.number, f"epochs, {_words(last)}")
+                for follower in followers:
+                    follower.tell(last)
+        document = self._document(trajectories, last, time.monotonic() - began)
+        if not self.json:
+            _show(document)
+        return document
+
+    def _session(self, trajectories: TrajectorySet) -> Session:
+        """The run with its place on disk: of one random seed, or of several."""
+        from pubc.policies import stacked_trainer, trainer
+        from pubc.policies.stacked.many_policies import ManySession
+        from pubc.policies.training_run import Session
+
+        given: dict[str, Any] = {"device": self.device, "positives": self._seeds(trajectories)}
+        learner = self.algo, trajectories, self.training
+        about = self._about(trajectories)
+        kept: dict[str, Any] = {
+            "resume": self.resume,
+            "overwrite": self.force,
+            "every": self.checkpoint_seconds,
+        }
+        if self.random_seeds is not None:
+            many = stacked_trainer(*learner, random_seeds=parse_seeds(self.random_seeds), **given)
+            about["data"]["fingerprint"] = many.fingerprint
+            return ManySession(many, self.out, about, **kept)
+        run = trainer(*learner, random_seed=self.random_seed, **given)
+        about["data"]["fingerprint"] = run.fingerprint
+        return Session(run, self.out, about, checkups=self._checkups(trajectories), **kept)
+
+    def _checkups(self, trajectories: TrajectorySet) -> Checkups | None:
+        from pubc.acting.evaluate import Outcome, evaluate, summary
+        from pubc.cli.policies.evaluate_command import known_reference
+        from pubc.policies.checkpoints_scored import Checkups
+        from pubc.results import Record
+
+        if self.evaluate_every is None:
+            return None
+        about = self._about(trajectories)
+        asked = {
+            "kind": "evaluate",
+            "policy": f"{self.algo} on {self.data.name}",
+            "environment": self.env,
+            "random_seed": self.random_seed,
+            "episodes": self.evaluate_episodes,
+        }
+
+        def measure(policy: TrainedPolicy, updates: int) -> Record:
+            assert self.env is not None
+            played = evaluate(
+                lambda: policy,
+                self.env,
+                episodes=self.evaluate_episodes,
+                random_seed=self.random_seed,
+            )
+            known = known_reference(about["reference"], self.env)
+            return Record({**asked, "updates": updates}, summary(Outcome.of(list(played)), known))
+
+        return Checkups(self.evaluate_every, measure)
+
+    def _check(self) -> None:
+        from pubc.acting import environments
+        from pubc.policies import check_name
+
+        check_name(self.algo)
+        if (self.evaluate_every is None) != (self.env is None):
+            raise UsageError("--evaluate-every and --env go together: how often, and where.")
+        if self.random_seeds is not None and self.evaluate_every is not None:
+            raise UsageError(
+                "--evaluate-every goes with one --random-seed. `pubc evaluate OUT/seed-N` measures "
+                "each policy of --random-seeds."
+            )
+        if self.env is not None:
+            environments.spec(self.env)
+
+    def _seeds(self, trajectories: TrajectorySet) -> TrajectorySet | None:
+        from pubc.policies import WEIGHTED
+
+        if self.algo not in WEIGHTED:
+            if self.positives or self.top:
+                raise UsageError(f"--positives and --top belong to dwbc, not to {self.algo}.")
+            return None
+        if self.top is not None:
+            from pubc.select import top_returns
+
+            return trajectories[top_returns(trajectories, self.top)]
+        if self.positives is None:
+            return None
+        seeds = formats.read(self.positives, self.reading)
+        here = (trajectories.observation_size, trajectories.action_size)
+        there = (seeds.observation_size, seeds.action_size)
+        if here != there:
+            raise DataError(
+                f"{self.data} has {here[0]} observation and {here[1]} action dimensions, "
+                f"{self.positives} has {there[0]} and {there[1]}. Both must come from the same "
+                "robot and task.",
+                code="bad_shape",
+                field="observations",
+            )
+        return seeds
+
+    def _about(self, trajectories: TrajectorySet) -> dict[str, Any]:
+        from pubc.nets import pick_device
+        from pubc.policies.export_card import observation_keys
+
+        options = dataclasses.asdict(self.training)
+        options["hidden"] = list(options["hidden"])
+        known = trajectories.metadata
+        return {
+            "learner": self.algo,
+            "options": options,
+            **self._named_seeds(),
+            "device": pick_device(self.device).type,
+            "evaluated": {"every": self.evaluate_every, "episodes": self.evaluate_episodes}
+            if self.evaluate_every
+            else None,
+            "data": {
+                "name": self.data.name,
+                "trajectories": len(trajectories),
+                "steps": trajectories.steps,
+                "observation_keys": observation_keys(
+                    known.get(PARTS), trajectories.observation_size
+                ),
+                "action_key": known.get("action_key"),
+            },
+            "reference": [known.get("ref_min_score"), known.get("ref_max_score")],
+        }
+
+    def _flags(self) -> dict[str, Any]:
+        """Every flag of the command, as somebody who does it again would give them."""
+        return {name: _plain(value) for name, value in dataclasses.asdict(self).items()}
+
+    def _named_seeds(self) -> dict[str, Any]:
+        if self.random_seeds is None:
+            return {"random_seed": self.random_seed}
+        return {"random_seeds": list(parse_seeds(self.random_seeds))}
+
+    def _document(
+        self, trajectories: TrajectorySet, last: Epoch | None, seconds: float
+    ) -> dict[str, Any]:
+        return {
+            "policy": str(self.out),
+            "learner": self.algo,
+            "data": str(self.data),
+            "trajectories": len(trajectories),
+            "steps": trajectories.steps,
+            **self._named_seeds(),
+            "epochs": None if last is None else last.number,
+            "metrics": None if last is None else dict(last.metrics),
+            "seconds": seconds,
+        }
+
+
+COMMAND = Train
+
+
+def _dataset(path: Path) -> Path:
+    """The dataset itself, or the trajectories that a filter run kept."""
+    if not (path / "run.json").is_file():
+        return path
+    facts_of = read_json(path / "run.json")
+    kept = facts_of.get("kept_path")
+    if facts_of.get("status") == "running":
+        raise UsageError(f"{path}: the filter has not finished. `pubc filter --resume` goes on.")
+    if not isinstance(kept, str) or Path(kept).name != kept:
+        raise DataError(
+            f"{path}: the filter kept no trajectories, so there is nothing to learn from.",
+            code="empty",
+        )
+    return path / kept
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else value
+
+
+def _words(epoch: Epoch) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {v:.4g}" for name, v in epoch.metrics.items())
+
+
+def _show(document: dict[str, Any]) -> None:
+    rows = [
+        ("policy", document["policy"]),
+        ("learner", document["learner"]),
+        ("learned from", f"{document['trajectories']:,} trajectories"),
+        ("epochs", f"{document['epochs']}"),
+    ]
+    for name, value in (document["metrics"] or {}).items():
+        rows.append((name.replace("_", " "), f"{value:.5g}"))
+    rows.append(("seconds", f"{document['seconds']:.1f}"))
+    headline(f"{document['learner']} learned from {document['trajectories']:,} trajectories")
+    facts(rows)

@@ -1,0 +1,267 @@
+"""`pubc reproduce`: a table of the paper, from nothing to numbers beside the paper's."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
+
+from pubc.cli.console import facts, headline, progress, say
+from pubc.cli.reproduce_show import show_places, state_of, time_left
+from pubc.errors import InterruptedRun, UnknownNameError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pubc.engine import Engine
+    from pubc.experiments.cell import DatasetSpec
+    from pubc.experiments.record_files import Book, Planned
+    from pubc.experiments.run_table import Plan, Progress
+    from pubc.experiments.stage_cache import Cache
+    from pubc.experiments.trust.answers import SuitePlan
+
+__all__ = ["COMMAND", "Reproduce"]
+
+
+@dataclass(frozen=True)
+class Reproduce:
+    """Compute a table of the paper from nothing, with the paper's numbers beside ours.
+
+    TABLE is one of those that `pubc reproduce --list` names. Every number is a cell: a dataset,
+    a filter, a learner and a random seed. Finished cells are records in OUT/records, and are not
+    computed again; datasets and filters are shared between cells and tables through OUT/cache. A
+    run that was stopped or killed goes on when the same command is given again.
+    """
+
+    table: Annotated[str | None, tyro.conf.Positional] = None
+    """Which table; omit it with --list to see all of them."""
+    scale: Literal["small", "paper"] = "small"
+    """`small` takes hours on two cores; `paper` has the paper's sizes."""
+    quick: bool = False
+    """Of the suite `trust`: only thirty small questions, in two minutes."""
+    random_seeds: int = 3
+    """How many random seeds each cell is computed with, for a mean and a spread."""
+    engine: Literal["serial", "processes", "ray"] = "serial"
+    """One cell after the other, processes of this machine, or a Ray cluster."""
+    workers: int = 0
+    """Cells computed at the same time; 0 means one per core. Does not change results."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where networks train. `auto` takes a GPU where there is one. `cuda` without one goes on with
+    what a machine with a GPU has left in --out: its policies are played here."""
+    address: str | None = None
+    """A Ray cluster to join; without it Ray is started on this machine."""
+    out: Path = Path("reproduced")
+    """Folder for records and cache; a shared one where several machines compute."""
+    data: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
+    """A file of yours for rows that need one: NAME=PATH. --list says which names there are; give
+    the flag once for each file."""
+    only: str = ""
+    """Only rows or columns that contain this text."""
+    skip: str = ""
+    """No rows or columns that contain this text."""
+    retry_failed: bool = False
+    """Try cells again that failed before."""
+    list: bool = False
+    """Show the cells and which are finished; compute nothing."""
+    json: bool = False
+    """Print one JSON document instead of text."""
+
+    def run(self) -> dict[str, Any]:
+        """Compute what is missing, write the records, and draw the table."""
+        if self.table is None:
+            return self._tables()
+        from pubc.experiments.record_files import Book
+
+        plan = self._plan()
+        book = Book(self.out / "records", plan, self._command())
+        if self.list:
+            return self._show_cells(plan)
+        began = time.monotonic()
+        try:
+            self._compute(plan, book, began)
+        except KeyboardInterrupt:
+            raise InterruptedRun(
+                f"Stopped. Finished cells are kept in {self.out}; the same command goes on."
+            ) from None
+        finally:
+            documents = book.write(time.monotonic() - began)
+        if not self.json:
+            self._show(plan, book)
+        return {
+            "table": self.table,
+            "scale": plan.scale.name,
+            "cells": len(plan.cells()),
+            "failed": sum("failed" in document for document in documents),
+            "records": str(book.lines),
+            "head": str(book.head),
+            "results": documents,
+        }
+
+    def _compute(self, plan: Planned, book: Book, began: float) -> None:
+        from pubc.engine import open_engine
+
+        with (
+            open_engine(self.engine, workers=self.workers, address=self.address) as engine,
+            progress(str(self.table), 100, quiet=self.json) as show,
+        ):
+            written = 0.0
+            for now in self._work(plan, engine):
+                share = now.done / now.total if now.total else 1.0
+                words = f"%, {now.records:,} of {now.cells:,} cells{time_left(now.seconds_left)}"
+                show(int(100 * share), f"{words} {now.word}".rstrip())
+                if time.monotonic() - written > 5:
+                    written = time.monotonic()
+                    book.write(written - began)
+
+    def _work(self, plan: Planned, engine: Engine) -> Iterator[Progress]:
+        from pubc.experiments.run_table import Plan, reproduce
+
+        if isinstance(plan, Plan):
+            return reproduce(plan, engine, retry_failed=self.retry_failed)
+        from pubc.experiments.trust.answers import SuitePlan, answer_all
+
+        assert isinstance(plan, SuitePlan)
+        return answer_all(plan, engine, retry_failed=self.retry_failed)
+
+    def _plan(self) -> Planned:
+        from pubc.experiments import SUITES
+
+        if self.random_seeds < 1:
+            raise UsageError(f"At least one random seed is needed. Got {self.random_seeds}.")
+        if self.quick and self.table not in SUITES:
+            raise UsageError(f"--quick is for {', '.join(SUITES)}; tables have --scale.")
+        plan = self._suite_plan() if self.table in SUITES else self._table_plan()
+        if not plan.cells():
+            raise UsageError(f"No row or column of {self.table} contains {self.only!r}.")
+        return plan
+
+    def _table_plan(self) -> Plan:
+        from pubc.experiments import get_table
+        from pubc.experiments.cell import SCALES
+        from pubc.experiments.run_table import Plan
+
+        assert self.table is not None
+        table = get_table(self.table)
+        cache, data = self._opened(self._given(table.data))
+        scale = SCALES[self.scale]
+        return Plan(table, scale, self.random_seeds, cache, data, self.only, self.skip)
+
+    def _suite_plan(self) -> SuitePlan:
+        from pubc.experiments.trust.answers import TABLE, SuitePlan
+
+        files = {name: path.absolute() for name, path in self._given(TABLE.data).items()}
+        cache, data = self._opened(files)
+        draws = 1 if self.quick else self.random_seeds
+        return SuitePlan(cache, draws, self.quick, files, data, self.only, self.skip)
+
+    def _opened(self, given: Mapping[str, Path]) -> tuple[Cache, dict[str, DatasetSpec]]:
+        """The cache of --out, and the user's files by their content."""
+        from pubc.experiments.cell import DatasetSpec
+        from pubc.experiments.stage_cache import Cache
+        from pubc.experiments.stage_versions import versions
+        from pubc.nets import pick_device
+
+        hashes = {name: _hash(path) for name, path in given.items()}
+        cache = Cache(
+            self.out.absolute() / "cache",
+            versions(),
+            pick_device("auto").type if self.device == "auto" else self.device,
+            {hashes[name]: str(path.absolute()) for name, path in given.items()},
+            workers=0 if self.engine == "serial" else 1,
+        )
+        return cache, {n: DatasetSpec(name=n, sha256=sha256) for n, sha256 in hashes.items()}
+
+    def _given(self, known: Any) -> dict[str, Path]:
+        found: dict[str, Path] = {}
+        for word in self.data:
+            name, equals, path = word.partition("=")
+            if not (name and equals and path) or name in found:
+                raise UsageError(f"--data takes NAME=PATH, each name once. Got {word!r}.")
+            if not known:
+                raise UsageError(f"{self.table} takes no files; leave out --data {name}.")
+            if name not in known:
+                raise UnknownNameError(f"data for {self.table}", name, known)
+            found[name] = Path(path)
+            if not found[name].exists():
+                raise UsageError(f"--data {name}: there is no {path}.")
+        return found
+
+    def _command(self) -> str:
+        """The command that made the records, without the folders of this machine."""
+        from pubc.experiments import SUITES
+
+        size = "" if self.table in SUITES else f" --scale {self.scale}"
+        words = [f"pubc reproduce {self.table}{' --quick' if self.quick else size}"]
+        if not self.quick:
+            words.append(f"--random-seeds {self.random_seeds}")
+        if self.engine != "serial":
+            words.append(f"--engine {self.engine}")
+        if self.device != "auto":
+            words.append(f"--device {self.device}")
+        words += [
+            f"--data {w.partition('=')[0]}={Path(w.partition('=')[2]).name}" for w in self.data
+        ]
+        if self.only:
+            words.append(f"--only {self.only!r}")
+        if self.skip:
+            words.append(f"--skip {self.skip!r}")
+        return " ".join(words)
+
+    def _tables(self) -> dict[str, Any]:
+        from pubc.experiments import SUITES, TABLES, get_table
+        from pubc.experiments.trust.families.file_families import GIVEN
+
+        known = {**TABLES, **SUITES}
+        if not self.list:
+            raise UsageError(f"Say which table: {', '.join(known)}.")
+        if not self.json:
+            facts(list(known.items()))
+            takes = {**{name: get_table(name).data for name in TABLES}, "trust": GIVEN}
+            files = {entry: what for data in takes.values() for entry, what in data.items()}
+            for entry, what in files.items():
+                users = ", ".join(name for name, data in takes.items() if entry in data)
+                say(f"\n--data {entry}=PATH for {users}:\n  {what}.")
+        return {"tables": known}
+
+    def _show_cells(self, plan: Planned) -> dict[str, Any]:
+        cells = []
+        for cell in plan.cells():
+            values = plan.values(cell)
+            failed = (values or {}).get("failed")
+            place = {"row": cell.row, "column": cell.column, "random_seed": cell.random_seed}
+            told = failed and failed["message"]
+            cells.append({**place, "state": state_of(values, failed), "reason": told})
+        if not self.json:
+            show_places(cells)
+        return {"table": self.table, "scale": plan.scale.name, "cells": cells}
+
+    def _show(self, plan: Planned, book: Book) -> None:
+        from pubc.report.tables import lines, read_table
+
+        headline(plan.table.title)
+        made = read_table(book.lines.parent, plan.table.name).sheet
+        for line in lines(made, width=shutil.get_terminal_size().columns):
+            say(line)
+        say(f"Scaled down: {plan.table.scaled_down.get(plan.scale.name, 'nothing')}")
+        facts([("records", str(book.lines)), ("page", f"pubc report {book.lines.parent}")])
+
+
+COMMAND = Reproduce
+
+
+def _hash(path: Path) -> str:
+    """Hash of a file's content, or of all files of a folder with their names."""
+    import hashlib
+
+    from pubc.storage import hash_file
+
+    if path.is_file():
+        return hash_file(path)
+    digest = hashlib.sha256()
+    for inner in sorted(p for p in path.rglob("*") if p.is_file()):
+        digest.update(f"{inner.relative_to(path).as_posix()}\n{hash_file(inner)}\n".encode())
+    return digest.hexdigest()

@@ -1,0 +1,178 @@
+"""What a run leaves for readers: the records of a table, and a head that says how they were made.
+
+OUT/records/TABLE.jsonl has one line per finished cell, in the order of the table; TABLE.json is
+its head. Both are written anew, whole or not at all, so that a page can be drawn at any time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Protocol
+
+from pubc import results
+from pubc.errors import DataError
+from pubc.experiments.cell import DatasetSpec, Scale, Table
+from pubc.experiments.stage_cache import Cache
+from pubc.results import Record
+from pubc.storage import atomic_file, claim, read_json, write_json
+from pubc.version import __version__
+
+__all__ = ["Book", "Planned"]
+
+
+class Planned(Protocol):
+    """What a book is about: the plan of a table, or of a suite."""
+
+    @property
+    def table(self) -> Table:
+        """What is computed."""
+        ...
+
+    @property
+    def scale(self) -> Scale:
+        """How large."""
+        ...
+
+    @property
+    def random_seeds(self) -> int:
+        """How often, with other seeds."""
+        ...
+
+    @property
+    def cache(self) -> Cache:
+        """Where everything lies."""
+        ...
+
+    @property
+    def data(self) -> Mapping[str, DatasetSpec]:
+        """The user's files by name."""
+        ...
+
+    def cells(self) -> Sequence[Any]:
+        """The cells in the order of the table."""
+        ...
+
+    def values(self, cell: Any) -> dict[str, Any] | None:
+        """The values of a finished cell; None where it is not finished."""
+        ...
+
+    def record(self, cell: Any) -> Record | None:
+        """The record of a finished cell."""
+        ...
+
+
+class Book:
+    """The records of one table in a folder."""
+
+    def __init__(self, folder: Path, plan: Planned, command: str) -> None:
+        self.plan, self.command = plan, command
+        self.lines, self.head = (
+            folder / f"{plan.table.name}.jsonl",
+            folder / f"{plan.table.name}.json",
+        )
+        # A table is written anew every few seconds, but never over what is not a table of ours.
+        claim(self.lines, "records", force=True, proof=_is_records)
+        claim(self.head, "records", force=True, proof=_is_head)
+        before = self._before()
+        self.seconds: float = before.get("wall_seconds", 0.0)
+        self.machines: list[Any] = before.get("machines", [])
+
+    def write(self, seconds: float) -> list[dict[str, Any]]:
+        """Write every record there is, and the head; the documents of the records.
+
+        Args:
+            seconds: How long this run has taken so far.
+        """
+        records = [self.plan.record(cell) for cell in self.plan.cells()]
+        documents = [record.document() for record in records if record is not None]
+        with atomic_file(self.lines, overwrite=True) as new:
+            new.write_text(
+                "".join(json.dumps(d, allow_nan=False) + "\n" for d in documents), encoding="utf-8"
+            )
+        write_json(self.head, self._head(seconds, len(records)), overwrite=True)
+        return documents
+
+    def _head(self, seconds: float, cells: int) -> Mapping[str, Any]:
+        plan, table = self.plan, self.plan.table
+        return {
+            "table": table.name,
+            "title": table.title,
+            "caption": table.caption,
+            "scale": plan.scale.name,
+            "scaled_down": table.scaled_down.get(plan.scale.name, ""),
+            "command": self.command,
+            "wall_seconds": round(self.seconds + seconds, 1),
+            "cells": cells,
+            "random_seeds": plan.random_seeds,
+            "data": {name: spec.sha256 for name, spec in plan.data.items()},
+            "pubc": __version__,
+            "code": asdict(plan.cache.code),
+            "machines": self._machines(),
+            "rows": list(table.rows),
+            "columns": list(table.columns),
+            "unit": table.unit,
+            "direction": table.direction,
+            "extra": dict(table.extra),
+        }
+
+    def _before(self) -> dict[str, Any]:
+        """The head of earlier runs of the same table at the same scale and version."""
+        if not self.head.is_file():
+            return {}
+        head = read_json(self.head)
+        now = {"scale": self.plan.scale.name, "code": asdict(self.plan.cache.code)}
+        return head if all(head.get(name) == value for name, value in now.items()) else {}
+
+    def _machines(self) -> list[Any]:
+        """Every machine that has worked on the table."""
+        here = _machine(self.plan.cache.device)
+        return self.machines if here in self.machines else [*self.machines, here]
+
+
+def _is_records(path: Path) -> bool:
+    """Whether every line of a file is a whole record, known by the hash of its cell."""
+    try:
+        results.read(path)
+    except DataError:
+        return False
+    return path.stat().st_size == 0 or path.read_bytes().endswith(b"\n")
+
+
+def _is_head(path: Path) -> bool:
+    """Whether a file is the head of the table that it is named after."""
+    try:
+        document = read_json(path)
+    except DataError:
+        return False
+    told = {"scale", "command", "cells", "pubc", "code", "machines", "rows", "columns"}
+    return document.get("table") == path.stem and told <= set(document)
+
+
+def _machine(device: str) -> dict[str, Any]:
+    """What the numbers are computed on."""
+    import torch
+
+    has_gpu = device == "cuda" and torch.cuda.is_available()
+    gpu = torch.cuda.get_device_name() if has_gpu else None
+    return {
+        "cores": os.cpu_count(),
+        "cpu": _cpu_name(),
+        "gpu": gpu,
+        "python": platform.python_version(),
+        "torch": str(torch.__version__),
+    }
+
+
+def _cpu_name() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()

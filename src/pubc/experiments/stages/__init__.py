@@ -1,0 +1,1 @@
+"""The stages of a cell: its dataset, its filter, its learner."""

@@ -1,0 +1,1 @@
+"""The tables as data: one file for each, with the paper's figures."""

@@ -1,0 +1,1 @@
+"""The families of questions: what each one varies, as data."""

@@ -1,0 +1,1 @@
+"""What every format uses: from raw arrays to a checked set, and findings on the way."""

@@ -1,0 +1,1 @@
+"""Formats that keep one group of arrays per episode: from groups to flat columns."""

@@ -1,0 +1,1 @@
+"""HDF5 files from strangers: opened with their tricks refused, written so that disks may fail."""

@@ -1,0 +1,1 @@
+"""Parquet files from strangers, and our own."""

@@ -1,0 +1,1 @@
+"""RLDS datasets in TFDS folders of tfrecords."""

@@ -1,0 +1,1 @@
+"""Formats made of zarr arrays: Diffusion Policy and TriFinger."""

@@ -1,0 +1,1 @@
+"""Learners that imitate: behaviour cloning and discriminator-weighted cloning."""

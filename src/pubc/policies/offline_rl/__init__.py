@@ -1,0 +1,1 @@
+"""Learners of offline reinforcement learning, with losses of d3rlpy."""

@@ -1,0 +1,178 @@
+"""A stack of trainings as a run on disk: one checkpoint for all, a policy folder for each."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from torch import Tensor
+
+from pubc.errors import DataError, UsageError
+from pubc.policies.networks import NetworkPolicy
+from pubc.policies.policy_folder import save
+from pubc.policies.training_run import METRICS, Session, shown
+from pubc.threads import threads
+from pubc.trajectory import Array
+
+__all__ = ["Many", "ManySession", "One", "Stack", "folder_of"]
+
+
+class Stack(Protocol):
+    """Trainings of one learner that differ in their random seeds alone."""
+
+    random_seeds: tuple[int, ...]
+    """One of each member."""
+    epochs: int
+    """Epochs to go through unless all settle earlier."""
+    fingerprint: str
+    """Of the data."""
+
+    def advance(self, epoch: int) -> dict[str, Tensor]:
+        """Train one epoch, numbered from 0; losses by name, each of shape (members,)."""
+        ...
+
+    @property
+    def settled(self) -> bool:
+        """Whether more epochs would change nothing that matters."""
+        ...
+
+    def updates_after(self, epochs: int) -> int:
+        """Updates that so many epochs make."""
+        ...
+
+    def state(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        """Everything that training changes: arrays, and JSON values."""
+        ...
+
+    def restore(self, arrays: Mapping[str, Array], facts: Mapping[str, Any]) -> None:
+        """Go back to a state."""
+        ...
+
+    def policies(self) -> list[NetworkPolicy]:
+        """What each member learned so far."""
+        ...
+
+    def about(self) -> dict[str, Any]:
+        """Every number that shaped the run, as JSON values."""
+        ...
+
+
+class Many:
+    """A stack as a training run, with metrics of every member and of all."""
+
+    def __init__(self, stack: Stack) -> None:
+        self.stack = stack
+        self.epochs, self.fingerprint = stack.epochs, stack.fingerprint
+
+    def advance(self, epoch: int) -> dict[str, float]:
+        """Train one epoch; NAME is the mean over the members, NAME@SEED a member's own.
+
+        Raises:
+            DataError: The loss of a member is not finite any more.
+        """
+        means, own = {}, {}
+        for name, values in self.stack.advance(epoch).items():
+            means[name] = float(values.mean())
+            for seed, value in zip(self.stack.random_seeds, values.tolist(), strict=True):
+                own[f"{name}@{seed}"] = value
+        for name, value in own.items():
+            if not math.isfinite(value):
+                kind, _, whose = name.partition("@")
+                raise DataError(
+                    f"The {kind.replace('_', ' ')} of random seed {whose} became {value} in epoch "
+                    f"{epoch + 1}, so training stopped. Lower --learning-rate, or look for extreme "
+                    "values with `pubc inspect`.",
+                    code="nonfinite_loss",
+                )
+        return {**means, **own}
+
+    @property
+    def settled(self) -> bool:
+        """Whether more epochs would change nothing that matters."""
+        return self.stack.settled
+
+    def updates_after(self, epochs: int) -> int:
+        """Updates that so many epochs make."""
+        return self.stack.updates_after(epochs)
+
+    def state(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        """Everything that training changes."""
+        return self.stack.state()
+
+    def restore(self, arrays: Mapping[str, Array], facts: Mapping[str, Any]) -> None:
+        """Go back to a state."""
+        self.stack.restore(arrays, facts)
+
+    def policy(self) -> NetworkPolicy:
+        """What the first member learned so far."""
+        return self.stack.policies()[0]
+
+    def policies(self) -> list[NetworkPolicy]:
+        """What each member learned so far."""
+        return self.stack.policies()
+
+    def about(self) -> dict[str, Any]:
+        """Every number that shaped the run."""
+        return self.stack.about()
+
+
+class One(Many):
+    """A stack of one as the training run that it is."""
+
+    def advance(self, epoch: int) -> dict[str, float]:
+        """Train one epoch."""
+        # One thread: the sums inside would otherwise depend on how many there are.
+        with threads(1):
+            return shown(super().advance(epoch))
+
+
+def folder_of(out: Path, random_seed: int) -> Path:
+    """Where the policy of a member goes."""
+    return out / f"seed-{random_seed}"
+
+
+@dataclass(frozen=True, slots=True)
+class ManySession(Session):
+    """A stack with its place on disk: `out` holds one policy folder for each random seed."""
+
+    def _write(self, history: list[dict[str, Any]]) -> None:
+        run = self._run()
+        for seed, policy in zip(run.stack.random_seeds, run.policies(), strict=True):
+            lines = [_of_member(line, seed) for line in history]
+            facts = {name: value for name, value in self.about.items() if name != "random_seeds"}
+            training = {**run.about(), "epochs": len(history)}
+            save(
+                folder_of(self.out, seed),
+                policy,
+                about={**facts, "random_seed": seed, "training": training},
+                files={METRICS: "".join(json.dumps(line) + "\n" for line in lines).encode()},
+                # A run that was killed here has written some of them.
+                overwrite=self.overwrite or self.resume,
+            )
+
+    def _check_place(self) -> None:
+        seeds = self._run().stack.random_seeds
+        there = [folder_of(self.out, seed) for seed in seeds if folder_of(self.out, seed).exists()]
+        goes_on = self.resume and bool(self._checkpoints())
+        if there and not self.overwrite and not goes_on:
+            raise UsageError(f"{there[0]} exists already. Choose another name, or pass --force.")
+        if self.folder.exists() and not self.resume and self._checkpoints():
+            raise UsageError(
+                f"{self.folder} holds a run that did not finish. Pass --resume to go on with "
+                "it, or delete it to start afresh."
+            )
+
+    def _run(self) -> Many:
+        assert isinstance(self.trainer, Many)
+        return self.trainer
+
+
+def _of_member(line: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """A line of metrics as the member alone would have written it."""
+    ending = f"@{seed}"
+    own = {k.removesuffix(ending): v for k, v in line.items() if k.endswith(ending)}
+    return {"epoch": line["epoch"], "updates": line["updates"], **own}

@@ -1,0 +1,266 @@
+"""One training run on disk: checkpoints while it lasts, a policy folder when it is done.
+
+While a run lasts, everything of it lies in `OUT.training`: the last two checkpoints and the
+metrics so far. A killed run goes on from the newest checkpoint that is whole, and ends with
+the same bytes as a run that was never killed: no state of any random generator is stored,
+each epoch draws from a stream of its own name.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from pubc.errors import DataError, InterruptedRun, UsageError
+from pubc.policies.checkpoints_scored import Checkups
+from pubc.policies.policy_folder import KIND, TrainedPolicy, read_tensors, save
+from pubc.storage import (
+    append_line,
+    atomic_folder,
+    claim,
+    lock,
+    read_json,
+    strangers,
+    verify,
+    write_json,
+)
+from pubc.trajectory import Array
+
+__all__ = ["Epoch", "Session", "Trainer", "shown"]
+
+METRICS = "metrics.jsonl"
+EVALUATIONS = "evaluations.jsonl"
+_LOOK = "evaluation"
+"""Under this name the history of a run holds what a checkup found after an epoch."""
+_CHECKPOINT = re.compile(r"^checkpoint-(\d{6})$")
+_NAMES = (METRICS, "checkpoint-[0-9][0-9][0-9][0-9][0-9][0-9]/*")
+"""Every file of a run that is not done."""
+_KEEP = 2
+
+
+class Trainer(Protocol):
+    """A training run in memory, whatever the learner."""
+
+    epochs: int
+    """Epochs to go through unless it settles earlier."""
+    fingerprint: str
+    """Of the data."""
+
+    def advance(self, epoch: int) -> dict[str, float]:
+        """Train one epoch, numbered from 0, and say how it went."""
+        ...
+
+    @property
+    def settled(self) -> bool:
+        """Whether more epochs would change nothing that matters."""
+        ...
+
+    def updates_after(self, epochs: int) -> int:
+        """Updates that so many epochs make."""
+        ...
+
+    def state(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        """Everything that training changes: arrays, and JSON values."""
+        ...
+
+    def restore(self, arrays: Mapping[str, Array], facts: Mapping[str, Any]) -> None:
+        """Go back to a state."""
+        ...
+
+    def policy(self) -> TrainedPolicy:
+        """What was learned so far."""
+        ...
+
+    def about(self) -> dict[str, Any]:
+        """Every number that shaped the run, as JSON values."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """How one epoch went."""
+
+    number: int
+    """1 for the first."""
+    of: int
+    """Epochs planned."""
+    metrics: Mapping[str, float]
+    """Loss and whatever else the learner has to say."""
+    evaluation: Mapping[str, Any] | None = None
+    """What a checkup after it found: returns, score."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A training run with its place on disk."""
+
+    trainer: Trainer
+    """What is trained."""
+    out: Path
+    """The policy folder to write."""
+    about: Mapping[str, Any]
+    """Learner, options and data, for the policy's config; a resumed run must say the same."""
+    resume: bool = False
+    """Go on from a checkpoint where there is one."""
+    overwrite: bool = False
+    """Replace an existing policy folder."""
+    every: float = 30.0
+    """Seconds between checkpoints."""
+    checkups: Checkups | None = None
+    """Evaluations on the way; the policy folder then holds them in evaluations.jsonl."""
+
+    @property
+    def folder(self) -> Path:
+        """Where the run lives until it is done."""
+        return self.out.with_name(self.out.name + ".training")
+
+    def epochs(self) -> Iterator[Epoch]:
+        """Train; the policy folder exists once the iteration has ended.
+
+        Raises:
+            UsageError: The policy exists, or a checkpoint belongs to another run.
+            DataError: The loss is not finite any more.
+            EnvironmentFailure: The disk said no.
+        """
+        self._check_place()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with lock(self.folder):
+            history = self._pick_up()
+            saved = time.monotonic()
+            for number in range(len(history), self.trainer.epochs):
+                if self.trainer.settled:
+                    break
+                metrics = self._advance(number)
+                updates = self.trainer.updates_after(number + 1)
+                history.append({"epoch": number + 1, "updates": updates, **metrics})
+                append_line(self.folder / METRICS, history[-1], own=True)
+                self._look(history)
+                if time.monotonic() - saved >= self.every:
+                    self._checkpoint(history)
+                    saved = time.monotonic()
+                found = history[-1].get(_LOOK)
+                yield Epoch(number + 1, self.trainer.epochs, shown(metrics), found)
+            self._write(history)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _write(self, history: list[dict[str, Any]]) -> None:
+        """Put what was learned in its place."""
+        facts = {**self.about, "training": {**self.trainer.about(), "epochs": len(history)}}
+        save(
+            self.out,
+            self.trainer.policy(),
+            about=facts,
+            files=self._files(history),
+            overwrite=self.overwrite,
+        )
+
+    def _advance(self, number: int) -> dict[str, float]:
+        try:
+            return self.trainer.advance(number)
+        except KeyboardInterrupt:
+            kept = self._checkpoints()
+            reached = int(kept[-1].name[-6:]) if kept else 0
+            raise InterruptedRun(
+                f"Stopped in epoch {number + 1} of {self.trainer.epochs}. The same command with "
+                f"--resume goes on after epoch {reached}."
+            ) from None
+
+    def _look(self, history: list[dict[str, Any]]) -> None:
+        """Evaluate after the last epoch of the history, where that is due."""
+        if self.checkups is None:
+            return
+        after = int(history[-1]["updates"])
+        before = int(history[-2]["updates"]) if len(history) > 1 else 0
+        last = len(history) == self.trainer.epochs or self.trainer.settled
+        if last or self.checkups.due(before, after):
+            found = self.checkups.measure(self.trainer.policy(), after)
+            history[-1][_LOOK] = found.document()
+
+    def _files(self, history: list[dict[str, Any]]) -> dict[str, bytes]:
+        """What lies beside the policy: how training went, and what the checkups found."""
+        files = {METRICS: [_told(line) for line in history]}
+        if self.checkups is not None:
+            files[EVALUATIONS] = [line[_LOOK] for line in history if _LOOK in line]
+        return {
+            name: "".join(json.dumps(line) + "\n" for line in lines).encode()
+            for name, lines in files.items()
+        }
+
+    def _check_place(self) -> None:
+        claim(self.out, KIND, force=self.overwrite)
+        # The folder of the run goes when it is done, so nothing else may lie in it.
+        if self.folder.exists() and (more := strangers(self.folder, _NAMES)):
+            raise UsageError(
+                f"{self.folder} holds {more[0]}, which is not of a training run. Choose another "
+                "name for the policy, or move that away."
+            )
+        if self.folder.exists() and not self.resume and self._checkpoints():
+            raise UsageError(
+                f"{self.folder} holds a run that did not finish. Pass --resume to go on with "
+                "it, or delete it to start afresh."
+            )
+
+    def _pick_up(self) -> list[dict[str, Any]]:
+        metrics = self.folder / METRICS
+        history: list[dict[str, Any]] = []
+        for path in reversed(self._checkpoints()):
+            try:
+                faults = verify(path)
+            except DataError:
+                continue
+            if faults:
+                continue
+            facts = read_json(path / "state.json")
+            if facts["run"] != self._identity():
+                raise UsageError(
+                    f"{self.folder} was begun with other data or options. Give the same ones, "
+                    "or delete it to start afresh."
+                )
+            self.trainer.restore(read_tensors(path / "state.safetensors"), facts["trainer"])
+            history = facts["history"]
+            break
+        metrics.unlink(missing_ok=True)
+        for line in history:
+            append_line(metrics, _told(line), own=True)
+        return history
+
+    def _identity(self) -> dict[str, Any]:
+        plan = json.loads(json.dumps(self.trainer.about()))
+        return {"data": self.trainer.fingerprint, "about": dict(self.about), "plan": plan}
+
+    def _checkpoints(self) -> list[Path]:
+        if not self.folder.is_dir():
+            return []
+        return sorted(p for p in self.folder.iterdir() if _CHECKPOINT.match(p.name))
+
+    def _checkpoint(self, history: list[dict[str, Any]]) -> None:
+        from safetensors.numpy import save as to_bytes
+
+        arrays, facts = self.trainer.state()
+        path = self.folder / f"checkpoint-{len(history):06d}"
+        # One that is there already was damaged, or the run would have gone on from it.
+        shutil.rmtree(path, ignore_errors=True)
+        with atomic_folder(path, kind="checkpoint") as folder:
+            (folder / "state.safetensors").write_bytes(to_bytes(arrays))
+            write_json(
+                folder / "state.json",
+                {"run": self._identity(), "history": history, "trainer": facts},
+            )
+        for old in self._checkpoints()[:-_KEEP]:
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def shown(metrics: Mapping[str, float]) -> dict[str, float]:
+    """Metrics of a run without those of single members, which are called NAME@SEED."""
+    return {name: value for name, value in metrics.items() if "@" not in name}
+
+
+def _told(line: Mapping[str, Any]) -> dict[str, Any]:
+    """What metrics.jsonl says about an epoch."""
+    return {name: value for name, value in line.items() if name != _LOOK}

@@ -1,0 +1,1 @@
+"""The paper's recipe: bagged classifiers, made-up negatives, and a valley in a histogram."""

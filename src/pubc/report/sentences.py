@@ -1,0 +1,249 @@
+"""What the report says in sentences: the verdict, its limits, and what to type next."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+from typing import Any
+
+from pubc import formats
+from pubc.report.run_reading import Run
+
+__all__ = ["VERDICTS", "Verdict", "asked", "command", "limits", "next_commands", "verdict"]
+
+Verdict = tuple[str, str, str]
+"""A tone (`good`, `caution` or `bad`), a title, and one sentence."""
+
+VERDICTS: dict[str, Verdict] = {
+    "converged": (
+        "good",
+        "Converged",
+        "Two rounds in a row chose the same trajectories, and nothing contradicts the choice.",
+    ),
+    "weak_valley": (
+        "caution",
+        "Converged on a shallow valley",
+        "The rounds agree, but the two groups run into each other at the cut. Trust the far ends, "
+        "and look at the borderline trajectories.",
+    ),
+    "no_valley": (
+        "bad",
+        "No cut found",
+        "The confidences form one hump, so no threshold separates an expert from the rest. "
+        "What is kept is not a finding.",
+    ),
+    "collapsed_empty": (
+        "bad",
+        "Collapsed: nothing selected",
+        "A round selected no trajectory at all; the selection before it is kept.",
+    ),
+    "collapsed_all": (
+        "bad",
+        "Collapsed: everything selected",
+        "A round selected every trajectory; the selection before it is kept.",
+    ),
+    "collapsed_seeds": (
+        "bad",
+        "Only the seeds were found",
+        "The rounds found nothing that looks like the seeds but the seeds themselves.",
+    ),
+    "cycle": (
+        "caution",
+        "Going in circles",
+        "The selection repeats itself every few rounds instead of settling.",
+    ),
+    "max_rounds": (
+        "caution",
+        "Not settled yet",
+        "The selection still changed when the last allowed round ended.",
+    ),
+    "rejected": (
+        "caution",
+        "Stopped before it got worse",
+        "A round ranked the seeds that it had not seen worse, so the one before it counts.",
+    ),
+    "seed_incoherent": (
+        "bad",
+        "The seeds disagree",
+        "The seeds do not look like trajectories of one policy, so there is no one to look for.",
+    ),
+}
+"""How a run can end, in words for the top of the page; keys as in `pubc.pu.algorithm`."""
+
+_UNSOUND: Verdict = (
+    "caution",
+    "Converged, but not sound",
+    "The rounds agree with each other, but other evidence speaks against the choice.",
+)
+
+
+def verdict(document: dict[str, Any]) -> Verdict:
+    """How the run ended: a tone, a title and a sentence."""
+    status = str(document["status"])
+    if status == "converged" and not document.get("sound"):
+        return _UNSOUND
+    unknown: Verdict = ("caution", status, "This version of the report has no words for it.")
+    return VERDICTS.get(status.split("(")[0], unknown)
+
+
+def asked(document: dict[str, Any]) -> str:
+    """What was asked of the run, as one sentence."""
+    seed = document["seed"]
+    count = len(seed["ids"])
+    how = _seeds(seed)
+    inside = f"{count:,} in the dataset" if count else "none in the dataset itself"
+    return f"Find the trajectories that act like the seeds: {how} ({inside})."
+
+
+def command(run: Run) -> str:
+    """The command that makes this run again."""
+    document, seed = run.document, run.document["seed"]
+    words = ["pubc", "filter", str(document["data"]["path"]), "--out", str(run.path.resolve())]
+    given = {
+        "--seed-top": seed["top"] if seed["how"] == "top" else None,
+        "--seed-episodes": seed["episodes"],
+        "--seed-from": seed["from"],
+        "--seed-source": seed["source"],
+        "--seed-count": seed.get("count") if seed["how"] == "source" else None,
+        "--recipe": document["recipe"].get("name"),
+        **_settings(document),
+        "--truth": document.get("truth"),
+        "--random-seed": document["random_seed"],
+        "--device": document.get("device"),
+        "--to": document.get("to"),
+    }
+    for flag, value in given.items():
+        if value is not None:
+            # A value that starts like a flag must hang on its own.
+            words += [f"{flag}={value}"] if str(value).startswith("-") else [flag, str(value)]
+    if document.get("per_step"):
+        words.append("--per-step")
+    words += _reading(document.get("reading") or {})
+    return " ".join(_quoted(word) for word in words)
+
+
+def limits(run: Run) -> list[str]:
+    """What the report cannot tell, whatever its numbers say."""
+    said = [
+        "Whether the seeds are good. The filter finds what acts like them, not what is right: "
+        "with clumsy seeds it finds clumsy trajectories.",
+        "Whether a policy trained on the kept trajectories is better. Train and evaluate it: "
+        "`pubc train`, then `pubc compare`.",
+        "Two policies that choose nearly the same actions in the same states. To the filter they "
+        "are one.",
+        "Where a hand-over happened. A trajectory gets one label, even if somebody else took the "
+        "controls half way; its confidence over time may show it.",
+        "A probability of being good. Confidence ranks the trajectories of this run; it cannot "
+        "be compared across runs, datasets or recipes.",
+    ]
+    if run.truth is None:
+        said.append(
+            "The true error. The expected share of wrong labels is read from the shape of the "
+            "confidences alone; another expert that acts alike makes it too hopeful."
+        )
+    else:
+        said.append(
+            "The error on other data. Accuracy is measured on this dataset, against the names it "
+            "gives to its policies."
+        )
+    return said
+
+
+def next_commands(run: Run) -> list[tuple[str, str]]:
+    """What to type next, for the users of each tool; empty where nothing was kept."""
+    kept = run.document.get("kept_path")
+    if not kept:
+        return []
+    place, name = run.path.resolve(), run.document.get("to") or run.document["data"]["format"]
+    data = _quoted(str(place / kept))
+    listed = _quoted(str(place / "keep.json"))
+    return [
+        ("pubc", f"pubc train {_quoted(str(place))} --algo bc --out policy"),
+        ("Minari", _converted(data, name, "minari", "kept-minari")),
+        ("LeRobot", _lerobot(run, data, listed, name)),
+        (
+            "robomimic",
+            _converted(data, name, "robomimic", "kept.hdf5")
+            + "\npython -m robomimic.scripts.train --config bc.json --dataset "
+            + (data if name == "robomimic" else "kept.hdf5"),
+        ),
+        (
+            "d3rlpy",
+            _converted(data, name, "d3rlpy", "kept.h5")
+            + "\npython -c \"import d3rlpy; d3rlpy.dataset.ReplayBuffer.load('kept.h5', "
+            'd3rlpy.dataset.InfiniteBuffer())"',
+        ),
+    ]
+
+
+def _converted(data: str, have: str, want: str, target: str) -> str:
+    if have == want:
+        return f"# {data} is a {want} dataset already"
+    return f"pubc convert {data} {target} --to {want}"
+
+
+def _lerobot(run: Run, data: str, listed: str, name: str) -> str:
+    if run.document["data"]["format"] == "lerobot":
+        root = str(run.document["data"]["path"])
+        repo = _quoted(root.rstrip("/").split("/")[-1])
+        chosen = f"$(python -c {_quoted(_EPISODES)} {listed})"
+        return (
+            f"lerobot-train --dataset.repo_id={repo} --dataset.root={_quoted(root)} "
+            f'--dataset.episodes="{chosen}"'
+        )
+    return (
+        _converted(data, name, "lerobot", "kept-lerobot")
+        + "\nlerobot-train --dataset.repo_id=kept --dataset.root=kept-lerobot"
+    )
+
+
+def _seeds(seed: dict[str, Any]) -> str:
+    if seed["how"] == "top":
+        return f"the {_share(seed['top'])} of the trajectories with the highest return"
+    if seed["how"] == "from":
+        return f"the trajectories of {seed['from']}"
+    if seed["how"] == "source":
+        return f"trajectories of the policy {seed['source']!r}"
+    return "trajectories named one by one"
+
+
+def _reading(reading: dict[str, Any]) -> list[str]:
+    """Flags for the reading options that are not as they would be without a flag."""
+    usual = dataclasses.asdict(formats.FROM_COMMAND_LINE)
+    words: list[str] = []
+    for name, value in reading.items():
+        flag, entries = name.replace("_", "-"), value if isinstance(value, list) else [value]
+        if name not in usual or value == usual[name] or tuple(entries) == usual[name]:
+            continue
+        if isinstance(value, bool):
+            words.append(f"--{flag}" if value else f"--no-{flag}")
+        elif value is not None:
+            words += [f"--{flag}", *map(str, entries)]
+    return words
+
+
+def _quoted(word: str) -> str:
+    """A word for the command line that stays one word on one line, whatever is in it."""
+    if word.isprintable():
+        return shlex.quote(word)
+    escaped = "".join(
+        f"\\{c}" if c in "\\'" else c if c.isprintable() else _escape(c) for c in word
+    )
+    return f"$'{escaped}'"
+
+
+def _escape(character: str) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogateescape"))
+
+
+def _settings(document: dict[str, Any]) -> dict[str, Any]:
+    settings = document.get("settings") or {}
+    return {f"--{name.replace('_', '-')}": settings.get(name) for name in _FLAGS}
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.4g} %"
+
+
+_EPISODES = 'import json, sys; print(json.load(open(sys.argv[1]))["episodes"])'
+_FLAGS = ("classifiers", "order", "max_rounds")

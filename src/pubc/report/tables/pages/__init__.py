@@ -1,0 +1,1 @@
+"""Tables as pages: Markdown, HTML, terminal and figures."""

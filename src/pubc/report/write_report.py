@@ -1,0 +1,160 @@
+"""Where reports go: beside the run they are about, or into a folder of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from pubc.errors import DataError, UsageError
+from pubc.report.run_reading import Run, is_run, read_run
+from pubc.storage import (
+    MANIFEST,
+    atomic_file,
+    atomic_folder,
+    claim,
+    lock,
+    read_manifest,
+    seal,
+    verify,
+)
+
+__all__ = ["Found", "find", "write_report"]
+
+KIND = "report"
+NAMES = ("report.html", "report.md", "report.json")
+"""The three forms of a report."""
+_MANIFEST_OWN = ("kind", "version", "files", "seal")
+
+
+class Found:
+    """What the paths of one report hold."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        from pubc.report.policies import is_policy, is_records
+
+        self.runs: list[Run] = []
+        self.folders: list[Path] = []
+        self.files: list[Path] = []
+        for path in paths:
+            if is_run(path):
+                self.runs.append(read_run(path))
+            elif is_policy(path):
+                self.folders.append(path)
+            elif is_records(path):
+                self.files.append(path)
+            elif not path.exists():
+                raise UsageError(f"{path}: no such file or folder.")
+            else:
+                raise DataError(
+                    f"{path}: expected the folder of a filter run, a policy folder, a .jsonl file "
+                    "of records or a folder of `pubc reproduce` with heads beside its records, "
+                    "found none of these.",
+                    code="wrong_kind",
+                )
+
+
+def find(paths: Sequence[Path]) -> Found:
+    """Read everything that a report is to be about.
+
+    Raises:
+        UsageError: There is nothing at a path.
+        DataError: What is there is not for a report, or damaged.
+    """
+    if not paths:
+        raise UsageError("Name at least one run folder, policy folder or file of records.")
+    return Found(paths)
+
+
+def write_report(folders: Sequence[Path], out: Path | None = None, *, force: bool = False) -> Path:
+    """Write report.html, report.md and report.json, and return the path of the page.
+
+    The report of one run goes into its folder, whose manifest is renewed where it has one; all
+    other files must be as the manifest says. Any other report gets a folder of its own.
+
+    Args:
+        folders: Run folders, policy folders and files of records.
+        out: Folder for the report; by default the run's own, or one beside the first path
+            named after all of them.
+        force: Replace an earlier report at `out`. One at the place of our own choice is always
+            replaced; what is not a report never is.
+
+    Raises:
+        UsageError: There is nothing at a path, or `out` is not ours to write.
+        DataError: What is there is not for a report, or damaged.
+        EnvironmentFailure: The disk said no.
+    """
+    own = out is None and sum(map(is_run, folders)) == 1
+    place = out or _beside(folders) if folders and not own else None
+    if place is not None:
+        claim(place, KIND, force=force or out is None)
+    found = find(folders)
+    texts = _texts(found)
+    if place is None:
+        run = found.runs[0].path
+        with _unsealed(run):
+            _write(run, texts)
+        return run / NAMES[0]
+    with atomic_folder(place, kind=KIND, overwrite=force or out is None) as new:
+        _write(new, texts)
+    return place / NAMES[0]
+
+
+def _texts(found: Found) -> dict[str, str]:
+    from pubc.report.compare_runs import comparison
+    from pubc.report.page import render
+    from pubc.report.policies import policies
+    from pubc.report.run_markdown import as_document, as_markdown
+
+    run = found.runs[0] if len(found.runs) == 1 else None
+    facts = comparison(found.runs) if len(found.runs) > 1 else None
+    learned = policies(found.folders, found.files)
+    if run is None and facts is None and learned is None:
+        raise DataError("There is no record in these files to report.", code="no_records")
+    document = as_document(run, facts, learned)
+    return {
+        NAMES[0]: render(run, found.runs, facts, learned),
+        NAMES[1]: as_markdown(run, facts, learned),
+        NAMES[2]: json.dumps(document, indent=1, allow_nan=False) + "\n",
+    }
+
+
+def _write(place: Path, texts: dict[str, str]) -> None:
+    for name, text in texts.items():
+        with atomic_file(place / name, overwrite=True) as new:
+            new.write_text(text, encoding="utf-8")
+
+
+@contextlib.contextmanager
+def _unsealed(run: Path) -> Iterator[None]:
+    """Renew the manifest of a finished run afterwards; a run being finished has none yet."""
+    if not (run / MANIFEST).exists():
+        yield
+        return
+    manifest = read_manifest(run)
+    with lock(run):
+        _refuse_damage(run)
+        yield
+        about = {name: value for name, value in manifest.items() if name not in _MANIFEST_OWN}
+        seal(run, kind=manifest["kind"], about=about)
+
+
+def _refuse_damage(run: Path) -> None:
+    # Sealing anew would declare damaged files to be as they should be.
+    ours: Callable[[str], bool] = NAMES.__contains__
+    faults = [fault for fault in verify(run) if not ours(fault.file)]
+    if faults:
+        first = faults[0]
+        raise DataError(
+            f"{run}: {first.file} is not as the run left it ({first.reason}), and a new report "
+            f"would hide that. `pubc verify {run}` lists all differences; write the report "
+            "elsewhere with --out.",
+            code="damaged",
+            field=first.file,
+        )
+
+
+def _beside(paths: Sequence[Path]) -> Path:
+    names = [path.resolve().name.removesuffix(".jsonl") for path in paths]
+    return paths[0].resolve().parent / ("-vs-".join(names[:4]) + "-report")

@@ -1,0 +1,188 @@
+"""From a pile and a few seeds to the expert: the one call most users need.
+
+`find_expert` is `prepare`, a loop over the rounds of a recipe, and `conclude`; whoever wants to
+own the loop calls the three parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pubc.errors import UsageError
+from pubc.pu.algorithm import Pile, Round
+from pubc.pu.auto.attempts import decisive
+from pubc.pu.auto.quality import Quality, estimate
+from pubc.pu.judge import Bench
+from pubc.pu.pile_statistics import Survey, survey
+from pubc.pu.recipes import Recipe, get_recipe
+from pubc.runs.advice import advise
+from pubc.select import check_seeds, locate
+from pubc.streams import Key
+from pubc.trajectory import Columns, Problem, TrajectorySet
+
+__all__ = ["Prepared", "Result", "conclude", "find_expert", "prepare"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prepared:
+    """A pile and its seeds, checked, without anything that a filter may not see."""
+
+    mixed: TrajectorySet
+    """Observations and actions only: no rewards, no sources, no extras."""
+    seed_positives: TrajectorySet
+    """The same of the seeds."""
+    seeds: Mask
+    """Which mixed trajectories are seeds."""
+    facts: Survey
+    """Ranges, moments and fingerprint of the pile."""
+    problems: tuple[Problem, ...]
+    """What is odd about the seeds, in words."""
+
+    def pile(self, bench: Bench, done: Sequence[Round] = ()) -> Pile:
+        """Ready for a recipe to go over it."""
+        return Pile(self.mixed, self.seed_positives, self.seeds, self.facts, bench, done)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Result:
+    """Which trajectories are the expert's, how sure that is, and why."""
+
+    mask: Mask
+    """True for the expert's, shape (trajectories,)."""
+    confidence: Floats
+    """Mean confidence of the last round, shape (trajectories,)."""
+    votes: Integers
+    """Votes of the last round, shape (trajectories,)."""
+    threshold: float | None
+    """Where the confidences were cut; None where no cut was found."""
+    status: str
+    """How the run ended; see `pubc.pu.algorithm.STATUSES`."""
+    seeds: Mask
+    """Which mixed trajectories are seeds."""
+    round: int
+    """Number of the round that holds the result."""
+    rounds: tuple[Round, ...]
+    """Every round with its evidence."""
+    quality: Quality
+    """Label-free estimate of how right the mask is."""
+    advice: tuple[str, ...]
+    """What to try next, in words."""
+    problems: tuple[Problem, ...]
+    """What was odd about the seeds."""
+
+    @property
+    def sound(self) -> bool:
+        """Whether the mask can be trusted: the rounds agreed, and nothing contradicts them."""
+        return self.status == "converged"
+
+    def __repr__(self) -> str:
+        kept = int(self.mask.sum())
+        return f"Result({kept:,} of {len(self.mask):,} kept, {self.status})"
+
+
+def find_expert(
+    mixed: TrajectorySet,
+    seed_positives: TrajectorySet | Sequence[int],
+    *,
+    recipe: str | Recipe = "auto",
+    random_seed: int = 0,
+    device: str = "auto",
+    workers: int = 0,
+    on_round: Callable[[Round], None] = lambda done: None,
+) -> Result:
+    """Find every trajectory of the expert that the seed positives come from.
+
+    Args:
+        mixed: The pile. Its sources, if it has any, are not looked at.
+        seed_positives: A few trajectories of the expert, or their positions in `mixed`.
+        recipe: `auto`, `paper`, or a recipe of your own.
+        random_seed: Same seed, same data, same machine: same result.
+        device: `auto`, `cpu` or `cuda`.
+        workers: Networks trained at the same time; 0 means one per core.
+        on_round: Called with each finished round.
+
+    Example:
+        >>> import pubc
+        >>> mixed = pubc.load("mixed.npz")  # doctest: +SKIP
+        >>> found = pubc.find_expert(mixed, [3, 17])  # doctest: +SKIP
+        >>> pubc.save("expert.npz", mixed[found.mask])  # doctest: +SKIP
+    """
+    if not isinstance(seed_positives, TrajectorySet):
+        seed_positives = mixed[np.asarray(seed_positives, dtype=np.int64)]
+    chosen = get_recipe(recipe) if isinstance(recipe, str) else recipe
+    ready = prepare(mixed, seed_positives)
+    bench = Bench(workers=workers, device=device)
+    rounds = []
+    for done in chosen.rounds(ready.pile(bench), Key(random_seed)):
+        rounds.append(done)
+        on_round(done)
+    return conclude(ready, rounds, chosen)
+
+
+def prepare(mixed: TrajectorySet, seed_positives: TrajectorySet) -> Prepared:
+    """Check the seeds, and take away everything that a filter may not see.
+
+    Raises:
+        DataError: The seeds cannot belong to the pile, or there is nothing to tell apart.
+        UsageError: There are no seeds.
+    """
+    problems = check_seeds(mixed, seed_positives)
+    places = locate(mixed, seed_positives)
+    seeds = np.zeros(len(mixed), dtype=np.bool_)
+    seeds[places[places >= 0]] = True
+    if seeds.all():
+        raise UsageError(
+            "Every trajectory of the mixed set is a seed, so there is nothing to find."
+        )
+    blind_mixed = _blind(mixed)
+    if seed_positives.columns is mixed.columns:
+        blind_seeds = replace(_blind(seed_positives), columns=blind_mixed.columns)
+    elif (places >= 0).all():
+        # Copies of mixed trajectories: the originals stand in for them.
+        blind_seeds = blind_mixed[places]
+    else:
+        blind_seeds = _blind(seed_positives)
+    return Prepared(blind_mixed, blind_seeds, seeds, survey(blind_mixed), problems)
+
+
+def conclude(ready: Prepared, rounds: Sequence[Round], recipe: Recipe) -> Result:
+    """The result of finished rounds."""
+    last = decisive(rounds, ready.seeds, recipe.loop)
+    quality = estimate(last, ready.seeds)
+    return Result(
+        mask=last.selected,
+        confidence=last.confidence,
+        votes=last.votes,
+        threshold=last.cut.threshold,
+        status=last.status or "max_rounds",
+        seeds=ready.seeds,
+        round=last.number,
+        rounds=tuple(rounds),
+        quality=quality,
+        advice=advise(last, rounds, quality, len(ready.seed_positives)),
+        problems=ready.problems,
+    )
+
+
+def _blind(trajectories: TrajectorySet) -> TrajectorySet:
+    """Only what a filter may see: observations, actions, and where trajectories lie."""
+    columns = trajectories.columns
+    shown: dict[str, Any] = {"sources": None, "final_observations": None, "has_final": None}
+    return replace(
+        trajectories,
+        columns=Columns(
+            columns.observations, columns.actions, None, columns.terminals, columns.timeouts
+        ),
+        metadata={},
+        problems=(),
+        **shown,
+    )

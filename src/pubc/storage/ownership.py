@@ -1,0 +1,290 @@
+"""Whose is it? The one test before anything that exists is replaced or removed.
+
+`--force` means "replace my earlier result", never "replace whatever is there": a mistyped name
+must not cost a thesis. So nothing goes unless it proves to be an earlier result of the same
+kind. A folder proves it by its sealed manifest and by holding nothing else; a file by its
+sealed manifest beside it, or by a mark inside it, either with a SHA-256 of its content: a file
+that was edited since holds somebody's work. An entry of the cache carries a marker with its own
+name, its files, and a digest of the marker. Links are never followed and never replaced.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+import hashlib
+import os
+import re
+import zlib
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pubc.errors import PubcError, UsageError
+from pubc.storage.disk import is_temporary, temporary
+from pubc.storage.manifest import (
+    MANIFEST,
+    content_of,
+    hash_file,
+    read_json,
+    read_manifest,
+    read_sealed,
+    sidecar,
+    write_sealed,
+)
+
+__all__ = [
+    "ENTRY",
+    "Draft",
+    "claim",
+    "entry_files",
+    "mark",
+    "mark_entry",
+    "remove_entry",
+    "strangers",
+]
+
+ENTRY = "cache-entry.json"
+"""The marker inside an entry of the cache."""
+_ENTRY_KIND = "cache-entry"
+_HASH = r"(?P<sha256>[0-9a-f]{64})"
+_TEXT_MARKS = {
+    ".md": ("[//]: # (pubc {kind} sha256:", ")\n"),
+    ".html": ("<!-- pubc {kind} sha256:", " -->\n"),
+    ".svg": ("<!-- pubc {kind} sha256:", " -->\n"),
+}
+_END = b"\x00\x00\x00\x00IEND\xaeB`\x82"
+"""The last chunk of every PNG."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What a folder looks like that was begun and not sealed yet."""
+
+    file: str
+    """The JSON file in it whose `kind` says what it is to become."""
+    names: tuple[str, ...]
+    """Patterns of the files that may lie in it."""
+
+
+def claim(
+    path: Path,
+    *kinds: str,
+    force: bool,
+    proof: Callable[[Path], bool] | None = None,
+    draft: Draft | None = None,
+) -> None:
+    """See that a place may be written: it is free, or holds our own earlier result.
+
+    Args:
+        path: Where a result is to go.
+        kinds: What the command writes there; only such a thing is replaced.
+        force: Whether an earlier result may be replaced at all.
+        proof: For files that prove themselves in another way, such as records.
+        draft: How an unfinished folder of this kind is known, where it may be replaced.
+
+    Raises:
+        UsageError: Something is there that must stay.
+    """
+    if not os.path.lexists(path):
+        _refuse_sidecar(path)
+        return
+    if not force:
+        raise UsageError(f"{path} exists already. Choose another name, or pass --force.")
+    if path.is_symlink():
+        _refuse(path, "is a link")
+    if path.is_dir():
+        _claim_folder(path, kinds, draft)
+    elif not path.is_file():
+        _refuse(path, "is neither a file nor a folder")
+    elif not ((proof is not None and proof(path)) or _is_marked(path, kinds)):
+        _claim_sealed(path, kinds)
+
+
+def strangers(folder: Path, patterns: Collection[str]) -> list[str]:
+    """Names below a folder that fit no pattern; what a killed write left hidden is ours."""
+    return [
+        name
+        for name in sorted(content_of(folder))
+        if not any(map(is_temporary, name.split("/")))
+        and not any(fnmatch.fnmatchcase(name, p) for p in patterns)
+    ]
+
+
+def mark(content: bytes, kind: str, suffix: str) -> bytes:
+    """The content of a .md, .html, .svg or .png file with a mark that proves it to be ours.
+
+    The mark is invisible to readers of the file and holds the SHA-256 of everything else.
+    """
+    if suffix == ".png":
+        if not content.endswith(_END):
+            raise ValueError("not a PNG")
+        return content[: -len(_END)] + _chunk(kind, content) + _END
+    before, after = _TEXT_MARKS[suffix]
+    if not content.endswith(b"\n"):
+        content += b"\n"
+    digest = hashlib.sha256(content).hexdigest()
+    return content + f"{before.format(kind=kind)}{digest}{after}".encode()
+
+
+def mark_entry(folder: Path, name: str, files: Collection[str]) -> None:
+    """Mark a folder as an entry of the cache, before its files are written.
+
+    Args:
+        folder: The folder, under whatever name it has until it is whole.
+        name: The name that it will have.
+        files: Every file that it will hold.
+    """
+    write_sealed(folder / ENTRY, {"kind": _ENTRY_KIND, "entry": name, "files": sorted(files)})
+
+
+def entry_files(path: Path) -> list[str] | None:
+    """The files of a cache entry, or None where not everything there is provably ours.
+
+    A moved or copied entry is not one: its marker names another place. Neither is one that
+    somebody has put something into.
+    """
+    try:
+        if path.is_symlink() or not path.is_dir():
+            return None
+        found = sorted(item.name for item in path.iterdir())
+        if not found and is_temporary(path.name):
+            return []  # killed before its marker; removing an empty folder loses nothing
+        document = read_sealed(path / ENTRY)
+        listed = document.get("files")
+        if document.get("kind") != _ENTRY_KIND or not isinstance(listed, list):
+            return None
+        entry = str(document.get("entry"))
+        if path.name != entry and not is_temporary(path.name, of=entry):
+            return None
+        ours = {ENTRY, MANIFEST, *map(str, listed)}
+        plain = all(_is_plain(path / name) for name in found)
+        known = all(name in ours or is_temporary(name, of=MANIFEST) for name in found)
+        return found if plain and known else None
+    except (PubcError, OSError):
+        return None
+
+
+def remove_entry(path: Path) -> bool:
+    """Remove a cache entry file by file, if it proves to be one; whether it did.
+
+    It goes under a hidden name first, so that nobody opens half of it; the marker goes last, so
+    that what a kill leaves of it is still known as ours.
+
+    Raises:
+        OSError: It may not be removed.
+    """
+    if entry_files(path) is None:
+        return False
+    retired = path
+    if not is_temporary(path.name):
+        retired = temporary(path, tidy=False)
+        os.rename(path, retired)
+    # Looked at again under the name that nobody else knows.
+    files = entry_files(retired)
+    if files is None:
+        os.rename(retired, path)
+        return False
+    for name in sorted(files, key=lambda name: name == ENTRY):
+        (retired / name).unlink()
+    retired.rmdir()
+    return True
+
+
+def _claim_folder(path: Path, kinds: tuple[str, ...], draft: Draft | None) -> None:
+    if not any(path.iterdir()):
+        return
+    if not os.path.lexists(path / MANIFEST):
+        if draft is None or not _is_draft(path, kinds, draft):
+            _refuse(path, f"is a folder that pubc did not write (it has no {MANIFEST})")
+        return
+    manifest = _manifest(path, kinds)
+    more = set(strangers(path, ())) - set(manifest["files"])
+    if more:
+        _refuse(path, f"holds {min(more)}, which is not in its manifest")
+
+
+def _claim_sealed(path: Path, kinds: tuple[str, ...]) -> None:
+    beside = sidecar(path)
+    if not os.path.lexists(beside):
+        _refuse(
+            path,
+            f"is a file that pubc did not write or that was changed since (it has neither a mark "
+            f"that fits nor a {beside.name})",
+        )
+    entry = _manifest(path, kinds)["files"].get(path.name)
+    if (
+        not isinstance(entry, dict)
+        or entry.get("size") != path.stat().st_size
+        or entry.get("sha256") != hash_file(path)
+    ):
+        _refuse(path, f"is not the file that {beside.name} describes")
+
+
+def _manifest(path: Path, kinds: tuple[str, ...]) -> dict[str, Any]:
+    try:
+        manifest = read_manifest(path)
+    except PubcError as error:
+        raise UsageError(
+            f"{path} is not provably a result of pubc, so --force does not replace it: {error}"
+        ) from None
+    if manifest["kind"] not in kinds:
+        told = " or ".join(repr(kind) for kind in kinds)
+        _refuse(path, f"is of kind {manifest['kind']!r}, where this command writes {told}")
+    return manifest
+
+
+def _is_draft(path: Path, kinds: tuple[str, ...], draft: Draft) -> bool:
+    try:
+        told = read_json(path / draft.file).get("kind")
+    except PubcError:
+        return False
+    return told in kinds and not strangers(path, draft.names)
+
+
+def _is_marked(path: Path, kinds: tuple[str, ...]) -> bool:
+    """Whether a file carries a mark of one of the kinds that fits the rest of it."""
+    suffix = path.suffix
+    if suffix != ".png" and suffix not in _TEXT_MARKS:
+        return False
+    content = path.read_bytes()
+    for kind in kinds:
+        if suffix == ".png":
+            size = len(_chunk(kind, b""))
+            rest = content[: -size - len(_END)] + _END
+            if content.endswith(_chunk(kind, rest) + _END):
+                return True
+            continue
+        before, after = (re.escape(part.format(kind=kind)) for part in _TEXT_MARKS[suffix])
+        found = re.search(f"{before}{_HASH}{after}\\Z".encode(), content[-500:])
+        if found is not None:
+            rest = content[: -len(found.group())]
+            if hashlib.sha256(rest).hexdigest().encode() == found["sha256"]:
+                return True
+    return False
+
+
+def _chunk(kind: str, content: bytes) -> bytes:
+    """A chunk of text for a PNG that says what it is, with the SHA-256 of the PNG without it."""
+    words = f"tEXtpubc\0{kind} sha256:{hashlib.sha256(content).hexdigest()}".encode("latin-1")
+    return (len(words) - 4).to_bytes(4, "big") + words + zlib.crc32(words).to_bytes(4, "big")
+
+
+def _refuse_sidecar(path: Path) -> None:
+    """Refuse a free name whose manifest would replace a file that is not a manifest of ours."""
+    beside = sidecar(path)
+    with contextlib.suppress(PubcError):
+        if not os.path.lexists(beside) or path.name in read_sealed(beside).get("files", ()):
+            return
+    raise UsageError(
+        f"{beside} exists and is not a manifest that pubc wrote. Choose another name than {path}."
+    )
+
+
+def _is_plain(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
+def _refuse(path: Path, why: str) -> None:
+    raise UsageError(f"{path} {why}, so --force does not replace it. Choose another name.")

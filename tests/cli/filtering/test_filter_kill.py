@@ -1,0 +1,153 @@
+"""Kill it, stop it, run it twice: a filter run ends up the same.
+
+Goals R5 and R17 of docs/dev/check-full.md.
+"""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import pubc
+from pubc.storage import verify
+from tests.cli.filtering.test_filter_command import outputs
+from tests.pu.piles import pile
+
+CODE = "import sys; from pubc.cli.main import main; sys.exit(main())"
+
+
+def start(*words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", CODE, "filter", *words, "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(*words: str) -> int:
+    process = start(*words)
+    _, error = process.communicate(timeout=240)
+    assert "Traceback" not in error, error
+    return process.returncode
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("data") / "mixed.npz"
+    pubc.save(path, pile([8, 8, 8], steps=300, states=3))
+    return path
+
+
+@pytest.fixture(scope="module")
+def whole(data: Path) -> tuple[Path, float]:
+    """An uninterrupted run, and how long it took after its folder appeared."""
+    out = data.parent / "whole"
+    process = start(str(data), "--out", str(out), *SEEDS)
+    while not (out / "run.json").exists() and process.poll() is None:
+        time.sleep(0.01)
+    began = time.monotonic()
+    _, error = process.communicate(timeout=240)
+    assert process.returncode == 0, error
+    return out, time.monotonic() - began
+
+
+SEEDS = ("--seed-episodes", "0,1", "--random-seed", "1")
+
+
+def kill_and_resume(data: Path, out: Path, seconds: float, kills: int, draw: random.Random) -> int:
+    """Start once, then kill and resume until that many kills have struck; returns hits."""
+    words: tuple[str, ...] = (str(data), "--out", str(out), *SEEDS)
+    hits = 0
+    for _ in range(kills):
+        process = start(*words)
+        while not (out / ".lock").exists() and process.poll() is None:
+            time.sleep(0.005)
+        time.sleep(draw.uniform(0, seconds))
+        process.kill()
+        process.communicate()
+        hits += process.returncode == -signal.SIGKILL
+        if (out / "run.json").exists():
+            words = ("--resume", str(out))
+    assert finish(*words) == 0
+    return hits
+
+
+def struck(data: Path, whole: tuple[Path, float], tmp_path: Path, kills: int) -> None:
+    reference, seconds = whole
+    draw = random.Random(7)
+    hits = number = 0
+    while hits < kills:
+        number += 1
+        out = tmp_path / f"run-{number}"
+        # A few kills for each run: more, and progress would have to outrun them.
+        hits += kill_and_resume(data, out, 0.6 * seconds, min(3, kills - hits), draw)
+        assert outputs(out) == outputs(reference)
+        assert not verify(out)
+        assert not list(out.rglob(".*tmp*"))
+
+
+@pytest.mark.timeout(600)
+def test_ten_kills_change_nothing(data: Path, whole, tmp_path: Path):
+    struck(data, whole, tmp_path, 10)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_fifty_kills_change_nothing(data: Path, whole, tmp_path: Path):
+    struck(data, whole, tmp_path, 50)
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_polite_stop_is_prompt_and_resumable(data: Path, whole, tmp_path: Path, name: str):
+    out = tmp_path / "run"
+    process = start(str(data), "--out", str(out), *SEEDS)
+    while not (out / "run.json").exists():
+        time.sleep(0.01)
+    time.sleep(0.3 * whole[1])
+    began = time.monotonic()
+    process.send_signal(getattr(signal, name))
+    _, error = process.communicate(timeout=60)
+    if process.returncode != 0:  # else it was done before the signal came
+        assert time.monotonic() - began < 10
+        assert process.returncode == 5, error
+        assert f"pubc filter --resume {out}" in error
+        assert "Traceback" not in error
+        assert finish("--resume", str(out)) == 0
+    assert outputs(out) == outputs(whole[0])
+
+
+def test_a_second_run_in_the_same_folder_is_refused(data: Path, tmp_path: Path):
+    out = tmp_path / "run"
+    process = start(str(data), "--out", str(out), *SEEDS)
+    while not (out / "run.json").exists():
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGSTOP)
+    try:
+        second = start("--resume", str(out))
+        document, error = second.communicate(timeout=120)
+    finally:
+        os.kill(process.pid, signal.SIGCONT)
+    assert second.returncode == 4, error
+    assert json.loads(document)["error"]["kind"] == "LockedError"
+    process.communicate(timeout=240)
+    assert process.returncode == 0
+
+
+def test_changed_data_cannot_be_resumed(data: Path, tmp_path: Path, capsys):
+    from pubc.cli.main import main
+
+    moved = tmp_path / "mixed.npz"
+    pubc.save(moved, pubc.load(data))
+    out = tmp_path / "run"
+    assert finish(str(moved), "--out", str(out), *SEEDS) == 0
+    (out / "manifest.json").unlink()
+    pubc.save(moved, pile([8, 8, 8], steps=300, states=3, random_seed=1), overwrite=True)
+    assert main(["filter", "--resume", str(out)]) == 2
+    assert "changed since the run began" in capsys.readouterr().err

@@ -1,0 +1,122 @@
+"""`pubc reproduce` as a user meets it."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from pubc.cli.main import main
+from tests.experiments.tiny import labelled
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    folder = tmp_path_factory.mktemp("reproduce")
+    data = labelled(folder / "push.npz")
+    flags = ["--only", "Sim push", "--random-seeds", "1", "--out", str(folder / "out")]
+    return ["reproduce", "seeds", *flags, "--data", f"trifinger-push={data}"]
+
+
+def test_an_unknown_table_is_told_the_nearest(capsys):
+    assert main(["reproduce", "abblation"]) == 2
+    assert "Did you mean 'ablation'?" in capsys.readouterr().err
+
+
+def test_an_unknown_name_of_data_is_told_the_nearest(capsys, tmp_path):
+    assert main(["reproduce", "seeds", "--data", "trifinger-pusch=x", "--out", str(tmp_path)]) == 2
+    assert "Did you mean 'trifinger-push'?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (["seeds", "--data", "trifinger-push"], "NAME=PATH"),
+        (["seeds", "--data", "trifinger-push=nowhere.npz"], "there is no nowhere.npz"),
+        (["collection", "--data", "ant=x.npz"], "collection takes no files"),
+        (["seeds", "--random-seeds", "0"], "At least one random seed"),
+        (["seeds", "--only", "Octopus"], "No row or column of seeds contains 'Octopus'"),
+        ([], "Say which table: pu-accuracy"),
+    ],
+)
+def test_flags_that_mean_nothing_are_refused_in_words(flags, told, capsys, tmp_path):
+    assert main(["reproduce", *flags, "--out", str(tmp_path / "out")]) == 2
+    assert told in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_list_names_the_tables_and_the_files_they_take(capsys):
+    assert main(["reproduce", "--list"]) == 0
+    said = capsys.readouterr().out
+    assert "convergence" in said
+    assert said.count("--data trifinger-lift=PATH for pu-accuracy, policy-scores,") == 1
+
+
+def test_list_shows_every_place_once_and_why_it_is_empty(capsys, tmp_path):
+    assert main(["reproduce", "pu-accuracy", "--list", "--out", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "Ant E+E, upu                3 missing" in said
+    assert "TriFinger-Sim push, upu     3 without data" in said
+    assert said.count("Give --data trifinger-push=PATH") == 1
+    assert "0 of 144 cells are finished." in said
+
+
+def test_every_file_counts_not_the_last_one_alone(words, capsys, tmp_path):
+    file = words[-1].partition("=")[2]
+    data = ["--data", f"trifinger-push={file}", "--data", f"trifinger-lift={file}"]
+    assert main(["reproduce", "seeds", "--list", "--out", str(tmp_path), *data]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["TriFinger-Sim", "push,", "1", "3", "missing"] in lines
+    assert ["TriFinger-Sim", "lift,", "1", "3", "missing"] in lines
+
+
+def test_from_a_file_to_a_table_with_records_beside_it(words, capsys):
+    assert main([*words, "--list"]) == 0
+    assert "0 of 5 cells are finished." in capsys.readouterr().out
+    assert main(words) == 0
+    said = capsys.readouterr().out
+    assert "TriFinger-Sim push" in said
+    assert "pubc report" in said
+    out = Path(words[words.index("--out") + 1])
+    text = (out / "records" / "seeds.jsonl").read_text()
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert [one["column"] for one in lines] == ["1", "2", "3", "5", "10"]
+    # The pile has eight trajectories of its expert, so ten seeds cannot be drawn from it.
+    assert ["failed" in one for one in lines] == [False] * 4 + [True]
+    head = json.loads((out / "records" / "seeds.json").read_text())
+    assert head["command"].endswith("--data trifinger-push=push.npz --only 'Sim push'")
+    assert str(out.parent) not in json.dumps([lines, head])
+    assert main([*words, "--list"]) == 0
+    said = capsys.readouterr().out
+    assert "TriFinger-Sim push, 10  1 failed" in said
+    assert "4 of 5 cells are finished." in said
+    assert main([*words, "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again["results"] == lines
+    assert again["failed"] == 1
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="has a CUDA device of its own")
+def test_a_gpu_that_is_not_here_is_a_reason_and_stands_in_the_command(words, capsys, tmp_path):
+    words = [*words, "--device", "cuda", "--json"]
+    words[words.index("--out") + 1] = str(tmp_path)
+    assert main(words) == 0
+    found = json.loads(capsys.readouterr().out)
+    reasons = [one["failed"]["message"] for one in found["results"]]
+    assert [reason.startswith("No CUDA device was found.") for reason in reasons][:4] == [True] * 4
+    head = json.loads(Path(found["head"]).read_text())
+    assert "--device cuda" in head["command"]
+    assert [one["gpu"] for one in head["machines"]] == [None]
+
+
+def test_an_interrupted_run_says_how_to_go_on_and_leaves_its_records(words, capsys, monkeypatch):
+    def interrupted(plan, engine, *, retry_failed):
+        raise KeyboardInterrupt
+        yield
+
+    monkeypatch.setattr("pubc.experiments.run_table.reproduce", interrupted)
+    folder = Path(words[words.index("--out") + 1]).parent / "interrupted"
+    words = [folder if word.endswith("/out") else word for word in words]
+    assert main([str(word) for word in words]) == 5
+    assert "the same command goes on" in capsys.readouterr().err
+    assert (folder / "records" / "seeds.json").is_file()

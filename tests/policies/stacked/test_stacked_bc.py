@@ -1,0 +1,81 @@
+"""Stacked cloning against cloning alone: same weights, same order, same held-out trajectories."""
+
+import numpy as np
+import pytest
+
+from pubc.policies import stacked_trainer, trainer
+from pubc.policies.train_options import TrainOptions
+from pubc.threads import threads
+from pubc.trajectory import TrajectorySet
+from tests.policies.sets import tiny
+
+SEEDS = (0, 2, 5)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Threads that wait for one another are slow beside other tests."""
+    with threads(1):
+        yield
+
+
+def uneven() -> TrajectorySet:
+    """Trajectories of different lengths, so that members hold out different numbers of steps."""
+    even = tiny(trajectories=30, length=20)
+    lengths = np.array([3, 20] * 15)
+    return TrajectorySet(even.columns, even.starts, lengths, even.ids)
+
+
+def differences(name: str, mixed: TrajectorySet, options: TrainOptions) -> float:
+    many = stacked_trainer(name, mixed, options, random_seeds=SEEDS, device="cpu")
+    for epoch in range(many.epochs):
+        many.advance(epoch)
+    worst = 0.0
+    for seed, ours in zip(SEEDS, many.policies(), strict=True):
+        alone = trainer(name, mixed, options, random_seed=seed, device="cpu")
+        for epoch in range(alone.epochs):
+            alone.advance(epoch)
+        theirs = alone.policy().tensors()
+        found = [np.abs(ours.tensors()[key] - array).max() for key, array in theirs.items()]
+        worst = max(worst, *map(float, found))
+    return worst
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("bc", TrainOptions(recipe="paper", epochs=3, hidden=(32, 16))),
+        ("bc", TrainOptions(epochs=4, hidden=(32,), batch_size=32)),
+        ("bc", TrainOptions(epochs=3, hidden=(32,), head="gaussian")),
+        ("50%bc", TrainOptions(recipe="paper", epochs=2, hidden=(16,), batch_size=50)),
+    ],
+)
+def test_a_stack_is_the_trainings_alone_up_to_rounding(name, options):
+    assert differences(name, tiny(), options) < 2e-5
+
+
+def test_members_that_hold_out_more_steps_make_fewer_updates():
+    options = TrainOptions(epochs=6, hidden=(16,), batch_size=16, held_out=0.2)
+    many = stacked_trainer("bc", uneven(), options, random_seeds=SEEDS, device="cpu")
+    assert len({len(kept) // 16 for kept in many.stack._kept}) > 1
+    # The falling learning rate is read once for all, so the last digits are its.
+    assert differences("bc", uneven(), options) < 2e-2
+    flat = TrainOptions(recipe="paper", epochs=6, hidden=(16,), batch_size=16, held_out=0.2)
+    assert differences("bc", uneven(), flat) < 2e-5
+
+
+def test_a_restored_stack_goes_on_to_the_same_bytes():
+    def fresh():
+        options = TrainOptions(epochs=3, hidden=(16,), batch_size=32)
+        return stacked_trainer("bc", uneven(), options, random_seeds=SEEDS, device="cpu")
+
+    whole, first, second = fresh(), fresh(), fresh()
+    for epoch in range(3):
+        whole.advance(epoch)
+    first.advance(0)
+    second.restore(*first.state())
+    second.advance(1)
+    second.advance(2)
+    assert whole.state()[1] == second.state()[1]
+    for key, array in whole.state()[0].items():
+        assert np.array_equal(array, second.state()[0][key]), key

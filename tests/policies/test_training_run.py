@@ -1,0 +1,186 @@
+"""A training run on disk: whole or resumable, and the same bytes either way."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pubc.errors import EnvironmentFailure, InterruptedRun, UsageError
+from pubc.policies import trainer
+from pubc.policies import training_run as sessions
+from pubc.policies.train_options import TrainOptions
+from pubc.policies.training_run import Session
+from pubc.storage import read_manifest, verify
+from tests.policies.sets import tiny
+
+
+def session(out: Path, *, name: str = "bc", resume: bool = False, seed: int = 0, **options):
+    chosen = TrainOptions(**{"epochs": 6, "updates": None, "batch_size": 64, **options})
+    data = tiny()
+    run = trainer(name, data, chosen, random_seed=seed, positives=data[:2])
+    about = {"learner": name, "random_seed": seed}
+    return Session(run, out, about, resume=resume, every=0.0)
+
+
+def files(folder: Path) -> dict:
+    return read_manifest(folder)["files"]
+
+
+def test_a_finished_run_leaves_a_policy_and_nothing_else(tmp_path: Path):
+    epochs = list(session(tmp_path / "p").epochs())
+    assert [one.number for one in epochs] == [1, 2, 3, 4, 5, 6]
+    assert [p.name for p in tmp_path.iterdir()] == ["p"]
+    assert verify(tmp_path / "p") == []
+    assert set(files(tmp_path / "p")) == {"config.json", "policy.safetensors", "metrics.jsonl"}
+    assert len((tmp_path / "p" / "metrics.jsonl").read_text().splitlines()) == 6
+
+
+@pytest.mark.parametrize("stop", [1, 3, 5])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("bc", {}),
+        ("dwbc", {"updates": 55, "hidden": (4,), "batch_size": 4}),
+        ("dwbc-paper", {"updates": 55, "hidden": (4,), "batch_size": 4}),
+    ],
+)
+def test_a_run_that_was_stopped_ends_with_the_same_bytes(
+    tmp_path: Path, stop: int, name: str, options: dict, monkeypatch: pytest.MonkeyPatch
+):
+    for module in ("cloning.dwbc", "stacked.stacked_dwbc"):
+        monkeypatch.setattr(f"pubc.policies.{module}._PER_EPOCH", 10)
+    list(session(tmp_path / "whole", name=name, **options).epochs())
+    halves = session(tmp_path / "half", name=name, **options).epochs()
+    for _ in range(stop):
+        next(halves)
+    halves.close()
+    assert not (tmp_path / "half").exists()
+    list(session(tmp_path / "half", name=name, resume=True, **options).epochs())
+    assert files(tmp_path / "whole") == files(tmp_path / "half")
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from tests.policies.test_training_run import session
+for epoch in session(Path(sys.argv[1]), epochs=300, resume="resume" in sys.argv).epochs():
+    print(epoch.number, flush=True)
+"""
+
+
+def test_a_run_killed_at_any_moment_ends_with_the_same_bytes(tmp_path: Path):
+    def start(out: Path, *words: str) -> subprocess.Popen:
+        command = [sys.executable, "-c", SCRIPT, str(out), *words]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+    whole = start(tmp_path / "whole")
+    killed = start(tmp_path / "killed")
+    for line in killed.stdout:
+        if int(line) == 20:
+            break
+    time.sleep(0.013)
+    os.kill(killed.pid, signal.SIGKILL)
+    killed.wait()
+    killed.stdout.close()
+    assert not (tmp_path / "killed").exists()
+    again = start(tmp_path / "killed", "resume")
+    lines = again.communicate()[0].split()
+    assert int(lines[0]) >= 20
+    whole.communicate()
+    assert files(tmp_path / "whole") == files(tmp_path / "killed")
+
+
+def test_a_damaged_checkpoint_is_passed_over(tmp_path: Path):
+    list(session(tmp_path / "whole").epochs())
+    halves = session(tmp_path / "half")
+    steps = halves.epochs()
+    for _ in range(4):
+        next(steps)
+    steps.close()
+    newest = sorted(halves.folder.glob("checkpoint-*"))[-1]
+    weights = newest / "state.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-3] + b"xyz")
+    again = list(session(tmp_path / "half", resume=True).epochs())
+    assert again[0].number == int(newest.name[-6:])
+    assert files(tmp_path / "whole") == files(tmp_path / "half")
+
+
+def test_a_stopped_run_is_neither_overwritten_nor_mixed_up(tmp_path: Path):
+    steps = session(tmp_path / "p").epochs()
+    next(steps)
+    next(steps)
+    steps.close()
+    with pytest.raises(UsageError, match="Pass --resume"):
+        next(session(tmp_path / "p").epochs())
+    with pytest.raises(UsageError, match="other data or options"):
+        next(session(tmp_path / "p", seed=1, resume=True).epochs())
+    with pytest.raises(UsageError, match="other data or options"):
+        next(session(tmp_path / "p", learning_rate=0.1, resume=True).epochs())
+
+
+@pytest.mark.parametrize("name", ["bc", "dwbc-paper"])
+@pytest.mark.parametrize("layout", [None, "every layer alike"])
+def test_a_state_whose_weights_lie_in_another_order_is_refused(name: str, layout: str | None):
+    one = session(Path("p"), name=name, updates=2).trainer
+    one.advance(0)
+    arrays, facts = one.state()
+    one.restore(arrays, facts)
+    kept = {key: value for key, value in facts.items() if key != "layout"}
+    with pytest.raises(UsageError, match=r"another version of pubc.*Delete its \.training folder"):
+        one.restore(arrays, kept if layout is None else {**kept, "layout": layout})
+
+
+def test_an_existing_policy_is_not_overwritten(tmp_path: Path):
+    list(session(tmp_path / "p").epochs())
+    before = files(tmp_path / "p")
+    with pytest.raises(UsageError, match="--force"):
+        next(session(tmp_path / "p", seed=1).epochs())
+    assert files(tmp_path / "p") == before
+
+
+def test_an_interrupt_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    one = session(tmp_path / "p")
+    advance = one.trainer.advance
+
+    def interrupted(epoch: int) -> dict[str, float]:
+        if epoch == 3:
+            raise KeyboardInterrupt
+        return advance(epoch)
+
+    monkeypatch.setattr(one.trainer, "advance", interrupted)
+    with pytest.raises(InterruptedRun, match=r"Stopped in epoch 4 of 6.*--resume.*epoch 3"):
+        list(one.epochs())
+
+
+def test_a_full_disk_leaves_no_policy_and_a_run_to_go_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def full(path: Path, *given: object, **named: object) -> None:
+        if "policy.safetensors" in path.name:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written(path, *given, **named)
+
+    written = Path.write_bytes
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_bytes", full)
+        with pytest.raises(EnvironmentFailure, match="disk is full"):
+            list(session(tmp_path / "p").epochs())
+    assert not (tmp_path / "p").exists()
+    assert [p.name for p in tmp_path.iterdir()] == ["p.training"]
+    list(session(tmp_path / "p", resume=True).epochs())
+    assert verify(tmp_path / "p") == []
+
+
+def test_only_the_last_checkpoints_are_kept(tmp_path: Path):
+    one = session(tmp_path / "p")
+    steps = one.epochs()
+    for _ in range(5):
+        next(steps)
+    steps.close()
+    kept = sorted(p.name for p in one.folder.glob("checkpoint-*"))
+    assert len(kept) == sessions._KEEP

@@ -1,0 +1,254 @@
+"""The judge of recipe auto: views, imitators, and out-of-fold ratings."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from pubc.errors import DataError
+from pubc.pu.auto.imitators import Apprenticeship, train_imitators
+from pubc.pu.auto.ratings import load_unit
+from pubc.pu.auto.residual import Residual
+from pubc.pu.auto.telling_steps import View, pick
+from pubc.pu.judge import Bench, Standing, Task, Verdict
+from pubc.pu.paper.threshold import Cut
+from pubc.select import locate
+from pubc.trajectory import concatenate
+from tests.pu.piles import first_task, pile
+
+MIXED = pile([6, 6], steps=100, states=3)
+SMALL = Residual(steps_per_trajectory=32, train_steps=512, updates=60, contest_updates=40)
+
+
+def task(mixed=MIXED, seeds=None, **bench) -> Task:
+    return first_task(mixed, mixed[[0, 1]] if seeds is None else seeds, **bench)
+
+
+def view(mixed=MIXED, seeds=None, steps: int = 32) -> View:
+    chosen = mixed[[0, 1]] if seeds is None else seeds
+    return View(mixed, chosen, locate(mixed, chosen), steps, Bench())
+
+
+def test_steps_are_picked_in_proportion_to_their_weight():
+    weights = np.array([0, 0, 0, 1, 1, 2], np.float32)
+    counts = np.bincount(pick(weights, 400), minlength=6)
+    assert counts[:3].sum() <= 4
+    assert counts[3:].tolist() == pytest.approx([100, 100, 200], abs=3)
+
+
+def test_a_robot_at_rest_is_not_looked_at():
+    mixed = pile([4], steps=100, states=3)
+    observations = np.array(mixed.columns.observations)
+    observations[50:100] = observations[50]
+    still = type(mixed).from_flat(
+        type(mixed.columns)(
+            observations,
+            mixed.columns.actions,
+            None,
+            mixed.columns.terminals,
+            mixed.columns.timeouts,
+        ),
+        mixed.lengths,
+    )
+    chosen = view(still, still[[1, 2]]).chosen[0]
+    assert np.mean(chosen < 57) > 0.9
+
+
+def test_seeds_from_elsewhere_are_numbered_behind_the_pile():
+    stranger = pile([1], steps=70, states=3, random_seed=9)
+    both = concatenate([stranger, MIXED[[2]]])
+    seen = view(MIXED, both)
+    assert seen.seeds.tolist() == [12, 2]
+    assert seen.count == 13
+    expected = seen.scale.states(stranger.flat().observations[seen.chosen[12]])
+    assert np.array_equal(seen.states[12], expected)
+
+
+def test_still_dimensions_are_left_out():
+    observations = np.array(MIXED.columns.observations)
+    observations[:, 1] = 4.0
+    columns = MIXED.columns
+    mixed = type(MIXED).from_flat(
+        type(columns)(observations, columns.actions, None, columns.terminals, columns.timeouts),
+        MIXED.lengths,
+    )
+    assert view(mixed, mixed[[0]]).scale.state_kept.tolist() == [0, 2]
+
+
+def test_an_imitator_predicts_what_it_was_shown_and_nothing_else():
+    rng = np.random.default_rng(0)
+    states = rng.normal(size=(512, 3)).astype(np.float32)
+    mine, theirs = (states @ rng.normal(size=(3, 2)) for _ in range(2))
+    pools = [(states, mine.astype(np.float32)), (states, theirs.astype(np.float32))]
+    made, loss = train_imitators(
+        pools, Apprenticeship(), 200, rng, device=torch.device("cpu"), stop=lambda: False
+    )
+    assert loss[-1] < 0.3 * loss[0]
+    under = made.residuals(*pools[0]).mean(axis=1)
+    assert under[0] < under[1] - 1
+
+
+def test_members_do_not_depend_on_their_neighbours_data():
+    rng = np.random.default_rng(0)
+    pools = [
+        (rng.normal(size=(64, 3)).astype(np.float32), rng.normal(size=(64, 2)).astype(np.float32))
+        for _ in range(3)
+    ]
+    how, device = Apprenticeship(), torch.device("cpu")
+    runs = [
+        train_imitators(
+            [*pools[:2], last],
+            how,
+            20,
+            np.random.default_rng(1),
+            device=device,
+            stop=lambda: False,
+        )[0]
+        for last in (pools[2], pools[0])
+    ]
+    first, second = (run.residuals(*pools[0])[:2] for run in runs)
+    assert np.allclose(first, second, atol=1e-5)
+
+
+def test_the_expert_ranks_first_and_seeds_are_judged_by_others():
+    verdict, splits = SMALL.open(task(), told=False)
+    assert splits
+    scores = verdict.confidence[0]
+    assert scores[:6].min() > scores[6:].max()
+    assert verdict.held_out
+    assert np.array_equal(verdict.seed_confidence[0], scores[:2])
+    # A seed judged by an imitator of itself would stand out from the expert's others.
+    assert abs(scores[:2].mean() - scores[2:6].mean()) < 3 * scores[2:6].std() + 0.3
+
+
+def test_one_seed_is_judged_part_by_part():
+    scores = SMALL.open(task(seeds=MIXED[[0]]), told=False)[0].confidence[0]
+    assert scores[:6].min() > scores[6:].max()
+
+
+def test_threads_and_workers_do_not_change_a_bit():
+    found = []
+    before = torch.get_num_threads()
+    try:
+        for threads, workers in ((1, 1), (2, 2), (1, 3)):
+            torch.set_num_threads(threads)
+            found.append(SMALL.open(task(workers=workers), told=False)[0].confidence)
+    finally:
+        torch.set_num_threads(before)
+    assert all(np.array_equal(found[0], other) for other in found[1:])
+
+
+def test_shelved_imitators_judge_alike(tmp_path):
+    fresh, shelved, again = (
+        SMALL.open(work, told=False)[0]
+        for work in (task(), task(shelf=tmp_path), task(shelf=tmp_path))
+    )
+    assert list(tmp_path.iterdir())
+    for other in (shelved, again):
+        assert np.array_equal(fresh.confidence, other.confidence)
+        assert fresh.training == other.training
+
+
+def test_a_damaged_file_is_refused(tmp_path):
+    SMALL.open(task(shelf=tmp_path), told=False)
+    path = sorted(tmp_path.iterdir())[0]
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(DataError, match="weights"):
+        load_unit(path, torch.device("cpu"))
+
+
+def test_stored_imitators_rate_new_trajectories(tmp_path):
+    SMALL.open(task(shelf=tmp_path), told=False)
+    fresh = pile([4, 4], steps=100, states=3, random_seed=5)
+    rated = SMALL.apply(tmp_path, 1, fresh, Bench())[0]
+    assert rated[:4].min() > rated[4:].max()
+    alone = [SMALL.apply(tmp_path, 1, fresh[k : k + 1], Bench())[0] for k in range(8)]
+    assert np.array_equal(np.concatenate(alone), rated), "depends on its neighbours"
+    steps = np.concatenate(list(SMALL.steps(tmp_path, 1, fresh, Bench())))
+    assert steps.shape == (800,)
+    means = steps.reshape(8, 100).mean(axis=1)
+    assert means[:4].min() > means[4:].max()
+
+
+def same_task_pile():
+    """Two policies that act alike in easy and hard tasks, and differ a little in both.
+
+    The hard tasks have noisier actions and states of their own, so imitators of a few
+    trajectories tell tasks apart much better than policies.
+    """
+    rng = np.random.default_rng(3)
+    observations, actions = [], []
+    for trajectory in range(40):
+        policy, hard = trajectory < 20, trajectory % 2
+        states = rng.normal(3.0 * hard, 1.0, size=(120, 4)).astype(np.float32)
+        turn = np.sin(2 * states[:, :2]) + (0.35 if policy else -0.35) * np.cos(states[:, 2:])
+        noise = rng.normal(0, 0.1 + 0.6 * hard, turn.shape)
+        observations.append(states)
+        actions.append((turn + noise).astype(np.float32))
+    whole = pile([40], steps=120, states=4)
+    columns = type(whole.columns)(
+        np.concatenate(observations),
+        np.concatenate(actions),
+        None,
+        whole.columns.terminals,
+        whole.columns.timeouts,
+    )
+    return type(whole).from_flat(columns, whole.lengths)
+
+
+def share_above(scores, ours):
+    """Chance that one of ours ranks above one of the others."""
+    return float(np.mean(scores[ours][:, None] > scores[~ours][None]))
+
+
+def test_the_contrast_with_others_forgets_how_hard_a_task_is():
+    mixed = same_task_pile()
+    seeds = np.array([0, 2, 4, 6, 8, 1])
+    judge = Residual(steps_per_trajectory=64, train_steps=1024, updates=150, told_updates=150)
+    hard = np.arange(40) % 2 == 1
+    others = ~np.isin(np.arange(40), seeds)
+    plain, contrast = (
+        judge.open(task(mixed, mixed[seeds]), told=told)[0].confidence[0][others]
+        for told in (False, True)
+    )
+    # Of one policy's trajectories, the easy ones fit any imitator better.
+    ours = (np.arange(40) < 20)[others]
+    assert share_above(plain[ours], ~hard[others][ours]) > 0.9
+    assert share_above(contrast, ours) > share_above(plain, ours) + 0.1
+
+
+def told_round(judge, work, positive, rest):
+    verdict = Verdict(np.zeros((1, 12)), np.zeros((1, 2)), split=(positive, rest), told=True)
+    standing = Standing(verdict, Cut(0.0, "", None), positive, 1.0, start=True)
+    return judge(replace(work, number=2, standing=standing))
+
+
+def test_a_network_that_is_told_the_side_judges_nobody_it_has_seen(tmp_path):
+    ours = np.arange(12) < 6
+    judge = replace(SMALL, told_updates=80)
+    work = task(shelf=tmp_path)
+    verdict = told_round(judge, work, ours, ~ours)
+    assert verdict.told
+    scores = verdict.confidence[0]
+    assert scores[:6].min() > 0 > scores[6:].max()
+    # Three networks leave out a third of each side, twice over.
+    assert [t.network for t in verdict.training] == ["round-002-sides-0", "round-002-sides-1"]
+    fresh = pile([4, 4], steps=100, states=3, random_seed=5)
+    rated = judge.apply(tmp_path, 2, fresh, Bench())[0]
+    assert rated[:4].min() > 0 > rated[4:].max()
+    steps = np.concatenate(list(judge.steps(tmp_path, 2, fresh, Bench())))
+    assert steps.shape == (800,)
+    assert steps[:400].mean() > 0 > steps[400:].mean()
+
+
+def test_sides_drawn_by_lot_have_no_advantage_over_each_other():
+    judge = replace(SMALL, told_updates=80)
+    honest, by_lot = np.arange(12) < 6, np.arange(12) % 2 == 0
+    lead = []
+    for side in (honest, by_lot):
+        scores = told_round(judge, task(), side, ~side).confidence[0]
+        side = side | (np.arange(12) < 2)  # the seeds are never among the rest
+        lead.append(min(scores[side].mean(), -scores[~side].mean()))
+    assert lead[0] > 0.5
+    assert lead[1] < 0.1
