@@ -158,6 +158,7 @@ def test_one_policy_may_not_lose_a_single_trajectory():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_the_filter_is_asked():
     values = judge(sample("tiny piles", "pick-place 12 trajectories, 2 seeds"), device="cpu")
     assert 0 <= values["accuracy"] <= 1
