@@ -14,7 +14,7 @@ from pubc.cli.console import facts, headline, progress, say
 from pubc.errors import InterruptedRun, UnknownNameError, UsageError
 
 if TYPE_CHECKING:
-    from pubc.experiments.record_files import Book
+    from pubc.experiments.record_files import RecordFiles
     from pubc.experiments.run_table import Plan
 
 __all__ = ["COMMAND", "Reproduce"]
@@ -65,34 +65,34 @@ class Reproduce:
         """Compute what is missing, write the records, and draw the table."""
         if self.table is None:
             return self._tables()
-        from pubc.experiments.record_files import Book
+        from pubc.experiments.record_files import RecordFiles
 
         plan = self._plan()
-        book = Book(self.out / "records", plan, self._command())
+        files = RecordFiles(self.out / "records", plan, self._command())
         if self.list:
             return self._show_cells(plan)
         began = time.monotonic()
         try:
-            self._compute(plan, book, began)
+            self._compute(plan, files, began)
         except KeyboardInterrupt:
             raise InterruptedRun(
                 f"Stopped. Finished cells are kept in {self.out}; the same command goes on."
             ) from None
         finally:
-            documents = book.write(time.monotonic() - began)
+            documents = files.write(time.monotonic() - began)
         if not self.json:
-            self._show(plan, book)
+            self._show(plan, files)
         return {
             "table": self.table,
             "scale": self.scale,
             "cells": len(plan.cells()),
             "failed": sum("failed" in document for document in documents),
-            "records": str(book.lines),
-            "head": str(book.head),
+            "records": str(files.lines),
+            "head": str(files.head),
             "results": documents,
         }
 
-    def _compute(self, plan: Plan, book: Book, began: float) -> None:
+    def _compute(self, plan: Plan, files: RecordFiles, began: float) -> None:
         from pubc.engine import open_engine
         from pubc.experiments.run_table import reproduce
 
@@ -107,7 +107,7 @@ class Reproduce:
                 show(int(100 * share), f"{words} {now.word}".rstrip())
                 if time.monotonic() - written > 5:
                     written = time.monotonic()
-                    book.write(written - began)
+                    files.write(written - began)
 
     def _plan(self) -> Plan:
         from pubc.experiments import get_table
@@ -194,15 +194,15 @@ class Reproduce:
             _show_places(cells)
         return {"table": self.table, "scale": self.scale, "cells": cells}
 
-    def _show(self, plan: Plan, book: Book) -> None:
+    def _show(self, plan: Plan, files: RecordFiles) -> None:
         from pubc.report.tables import lines, read_table
 
         headline(plan.table.title)
-        made = read_table(book.lines.parent, plan.table.name).sheet
+        made = read_table(files.lines.parent, plan.table.name).sheet
         for line in lines(made, width=shutil.get_terminal_size().columns):
             say(line)
         say(f"Scaled down: {plan.table.scaled_down.get(plan.scale.name, 'nothing')}")
-        facts([("records", str(book.lines)), ("page", f"pubc report {book.lines.parent}")])
+        facts([("records", str(files.lines)), ("page", f"pubc report {files.lines.parent}")])
 
 
 COMMAND = Reproduce

@@ -20,10 +20,10 @@ from pubc.experiments.run_table import Plan
 from pubc.storage import atomic_file, claim, read_json, write_json
 from pubc.version import __version__
 
-__all__ = ["Book"]
+__all__ = ["RecordFiles"]
 
 
-class Book:
+class RecordFiles:
     """The records of one table in a folder."""
 
     def __init__(self, folder: Path, plan: Plan, command: str) -> None:

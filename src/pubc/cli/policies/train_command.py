@@ -22,7 +22,7 @@ from pubc.policies.train_options import TrainOptions
 from pubc.storage import read_json
 
 if TYPE_CHECKING:
-    from pubc.policies.checkpoints_scored import Checkups
+    from pubc.policies.checkpoints_scored import ScoredCheckpoints
     from pubc.policies.policy_folder import TrainedPolicy
     from pubc.policies.training_run import Epoch, Session
     from pubc.trajectory import TrajectorySet
@@ -129,10 +129,10 @@ class Train:
         about["data"]["fingerprint"] = run.fingerprint
         return Session(run, self.out, about, checkups=self._checkups(trajectories), **kept)
 
-    def _checkups(self, trajectories: TrajectorySet) -> Checkups | None:
+    def _checkups(self, trajectories: TrajectorySet) -> ScoredCheckpoints | None:
         from pubc.acting.evaluate import Outcome, evaluate, summary
         from pubc.cli.policies.evaluate_command import known_reference
-        from pubc.policies.checkpoints_scored import Checkups
+        from pubc.policies.checkpoints_scored import ScoredCheckpoints
         from pubc.results import Record
 
         if self.evaluate_every is None:
@@ -157,7 +157,7 @@ class Train:
             known = known_reference(about["reference"], self.env)
             return Record({**asked, "updates": updates}, summary(Outcome.of(list(played)), known))
 
-        return Checkups(self.evaluate_every, measure)
+        return ScoredCheckpoints(self.evaluate_every, measure)
 
     def _check(self) -> None:
         from pubc.acting import environments

@@ -11,7 +11,7 @@ from pubc.report.run_reading import is_run
 from pubc.report.tables.handwritten_notes import Note, Notes, read_notes
 from pubc.report.tables.rounds_table import Rounds, rounds_of
 from pubc.report.tables.shortfalls import Shortfall, shortfalls
-from pubc.report.tables.table_of_means import Sheet, sheet
+from pubc.report.tables.table_of_means import TableOfMeans, sheet
 from pubc.results import read
 from pubc.storage import read_json
 
@@ -43,7 +43,7 @@ class Explained:
 class Table:
     """Everything that is known about one table."""
 
-    sheet: Sheet
+    sheet: TableOfMeans
     """Its figures."""
     notes: Notes
     """What was written about it."""
