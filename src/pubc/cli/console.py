@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pubc.cli.plain_text import clean, one_line
+
 __all__ = [
     "Progress",
     "clean",
@@ -33,16 +35,6 @@ Progress = Callable[[int, str], None]
 
 _TONES = {"plain": "1", "good": "1;32", "caution": "1;33", "bad": "1;31", "quiet": "2"}
 _BARS = " ▁▂▃▄▅▆▇█"
-
-
-def clean(text: str) -> str:
-    """Text from data, made safe for a terminal: control characters become '?'."""
-    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
-
-
-def one_line(text: str) -> str:
-    """Text from data as a single safe line."""
-    return clean(text).replace("\n", " ")
 
 
 def csv_cell(value: object) -> str:

@@ -14,7 +14,6 @@ import dataclasses
 import hashlib
 import json
 import shutil
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +27,7 @@ from pubc.formats.opening.isolate import Limits, parse_in_child
 from pubc.formats.opening.path_hints import not_there
 from pubc.formats.opening.trusted_copies import fault_in_copy
 from pubc.formats.registry import get, parse
-from pubc.storage import read_manifest
+from pubc.storage import make_scratch, read_manifest
 from pubc.trajectory import Problem, TrajectorySet
 from pubc.version import __version__
 
@@ -134,7 +133,7 @@ def _from_cache(copy: Path) -> Opened | None:
 
 def _in_child(path: Path, options: ReadOptions, copy: Path | None) -> Opened:
     try:
-        folder = Path(tempfile.mkdtemp(prefix="pubc-"))
+        folder = make_scratch("read")
     except OSError as error:
         raise EnvironmentFailure(
             f"Could not make a temporary folder to read {path} into: {error.strerror}."
