@@ -12,9 +12,9 @@ ROOT = Path(pubc.__file__).parent
 LAYERS = [
     {"__main__"},
     {"cli"},
-    {"experiments"},
-    {"runs"},
+    {"experiments", "api"},
     {"report"},
+    {"runs"},
     {"policies", "collect", "pu"},
     {"acting"},
     {"formats", "select", "nets", "metrics", "results", "engine", "zoo"},

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from pubc.report.payload import bars, known_ids, pack, packed_bits
-from pubc.report.run_reading import Run
 from pubc.report.summary import flat
+from pubc.runs.folder.run_reading import Run
 
 __all__ = ["comparison", "comparison_payload"]
 

@@ -22,7 +22,7 @@ from pubc.report.drawing import (
     style,
 )
 from pubc.report.payload import bars, roc
-from pubc.report.run_reading import Run
+from pubc.runs.folder.run_reading import Run
 from pubc.storage import write_marked
 
 __all__ = ["write_figures"]

@@ -7,9 +7,10 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pubc.metrics import confusion
-from pubc.report.run_reading import Floats, Run
+from pubc.runs.folder.run_reading import Run
 
 __all__ = [
     "Tile",
@@ -23,6 +24,8 @@ __all__ = [
     "told",
     "truth_tiles",
 ]
+
+Floats = NDArray[np.float64]
 
 _SHOWN = ("recipe", "settings", "reading")
 

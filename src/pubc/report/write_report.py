@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from pubc.errors import DataError, UsageError
-from pubc.report.run_reading import Run, is_run, read_run
+from pubc.runs.folder.run_folder import is_run
+from pubc.runs.folder.run_reading import Run, read_run
 from pubc.storage import (
     MANIFEST,
     atomic_file,

@@ -14,14 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pubc.errors import UsageError
-from pubc.pu.algorithm import Pile, Round
 from pubc.pu.auto.attempts import decisive
 from pubc.pu.auto.quality import Quality, estimate
 from pubc.pu.judge import Bench
 from pubc.pu.pile_statistics import Survey, survey
-from pubc.pu.recipes import Recipe, get_recipe
+from pubc.pu.recipes import Recipe, get_recipe, recipe_to_json
+from pubc.pu.rounds import Pile, Round
 from pubc.runs.advice import advise
-from pubc.select import check_seeds, locate
+from pubc.runs.named_trajectories import Named, bad_in, seeds_in
+from pubc.select import check_seeds, distinct, locate
 from pubc.streams import Key
 from pubc.trajectory import Columns, Problem, TrajectorySet
 
@@ -42,6 +43,8 @@ class Prepared:
     """The same of the seeds."""
     seeds: Mask
     """Which mixed trajectories are seeds."""
+    known_bad: Mask
+    """Which mixed trajectories are known not to be the expert's."""
     facts: Survey
     """Ranges, moments and fingerprint of the pile."""
     problems: tuple[Problem, ...]
@@ -49,7 +52,9 @@ class Prepared:
 
     def pile(self, bench: Bench, done: Sequence[Round] = ()) -> Pile:
         """Ready for a recipe to go over it."""
-        return Pile(self.mixed, self.seed_positives, self.seeds, self.facts, bench, done)
+        return Pile(
+            self.mixed, self.seed_positives, self.seeds, self.facts, bench, done, self.known_bad
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +70,7 @@ class Result:
     threshold: float | None
     """Where the confidences were cut; None where no cut was found."""
     status: str
-    """How the run ended; see `pubc.pu.algorithm.STATUSES`."""
+    """How the run ended; see `pubc.runs.statuses.STATUSES`."""
     seeds: Mask
     """Which mixed trajectories are seeds."""
     round: int
@@ -91,8 +96,9 @@ class Result:
 
 def find_expert(
     mixed: TrajectorySet,
-    seed_positives: TrajectorySet | Sequence[int],
+    seed_positives: Named,
     *,
+    bad: Named | None = None,
     recipe: str | Recipe = "auto",
     random_seed: int = 0,
     device: str = "auto",
@@ -103,7 +109,10 @@ def find_expert(
 
     Args:
         mixed: The pile. Its sources, if it has any, are not looked at.
-        seed_positives: A few trajectories of the expert, or their positions in `mixed`.
+        seed_positives: A few trajectories of the expert: a set, or which of `mixed` they are,
+            by ids, positions or a boolean mask.
+        bad: Trajectories of `mixed` that are known not to be the expert's, named likewise.
+            Not every recipe looks at them.
         recipe: `auto`, `paper`, or a recipe of your own.
         random_seed: Same seed, same data, same machine: same result.
         device: `auto`, `cpu` or `cuda`.
@@ -116,10 +125,8 @@ def find_expert(
         >>> found = pubc.find_expert(mixed, [3, 17])  # doctest: +SKIP
         >>> pubc.save("expert.npz", mixed[found.mask])  # doctest: +SKIP
     """
-    if not isinstance(seed_positives, TrajectorySet):
-        seed_positives = mixed[np.asarray(seed_positives, dtype=np.int64)]
     chosen = get_recipe(recipe) if isinstance(recipe, str) else recipe
-    ready = prepare(mixed, seed_positives)
+    ready = prepare(mixed, seeds_in(mixed, seed_positives), bad_in(mixed, bad), chosen)
     bench = Bench(workers=workers, device=device)
     rounds = []
     for done in chosen.rounds(ready.pile(bench), Key(random_seed)):
@@ -128,14 +135,30 @@ def find_expert(
     return conclude(ready, rounds, chosen)
 
 
-def prepare(mixed: TrajectorySet, seed_positives: TrajectorySet) -> Prepared:
+def prepare(
+    mixed: TrajectorySet,
+    seed_positives: TrajectorySet,
+    known_bad: Mask | None = None,
+    recipe: Recipe | None = None,
+) -> Prepared:
     """Check the seeds, and take away everything that a filter may not see.
+
+    A seed that repeats another counts once.
+
+    Args:
+        mixed: The pile.
+        seed_positives: A few trajectories of the expert.
+        known_bad: Which mixed trajectories are known not to be the expert's.
+        recipe: What will filter; told about what it does not look at.
 
     Raises:
         DataError: The seeds cannot belong to the pile, or there is nothing to tell apart.
         UsageError: There are no seeds.
     """
     problems = check_seeds(mixed, seed_positives)
+    single = distinct(seed_positives)
+    if len(single) < len(seed_positives):
+        seed_positives = seed_positives[single]
     places = locate(mixed, seed_positives)
     seeds = np.zeros(len(mixed), dtype=np.bool_)
     seeds[places[places >= 0]] = True
@@ -143,6 +166,8 @@ def prepare(mixed: TrajectorySet, seed_positives: TrajectorySet) -> Prepared:
         raise UsageError(
             "Every trajectory of the mixed set is a seed, so there is nothing to find."
         )
+    bad = np.zeros(len(mixed), dtype=np.bool_) if known_bad is None else known_bad
+    problems += _about_bad(mixed, seeds, bad, recipe)
     blind_mixed = _blind(mixed)
     if seed_positives.columns is mixed.columns:
         blind_seeds = replace(_blind(seed_positives), columns=blind_mixed.columns)
@@ -151,7 +176,7 @@ def prepare(mixed: TrajectorySet, seed_positives: TrajectorySet) -> Prepared:
         blind_seeds = blind_mixed[places]
     else:
         blind_seeds = _blind(seed_positives)
-    return Prepared(blind_mixed, blind_seeds, seeds, survey(blind_mixed), problems)
+    return Prepared(blind_mixed, blind_seeds, seeds, bad, survey(blind_mixed), problems)
 
 
 def conclude(ready: Prepared, rounds: Sequence[Round], recipe: Recipe) -> Result:
@@ -170,6 +195,29 @@ def conclude(ready: Prepared, rounds: Sequence[Round], recipe: Recipe) -> Result
         quality=quality,
         advice=advise(last, rounds, quality, len(ready.seed_positives)),
         problems=ready.problems,
+    )
+
+
+def _about_bad(
+    mixed: TrajectorySet, seeds: Mask, bad: Mask, recipe: Recipe | None
+) -> tuple[Problem, ...]:
+    """See that what is known to be bad can be, and say so where it is not looked at."""
+    both = np.flatnonzero(seeds & bad)
+    if len(both):
+        raise UsageError(
+            f"Trajectory {mixed.ids[both[0]]!s} is named as a seed and as bad. It cannot be both."
+        )
+    if recipe is None or not bad.any() or getattr(recipe, "uses_known_bad", False):
+        return ()
+    name = recipe_to_json(recipe)["name"]
+    return (
+        Problem(
+            "bad_ignored",
+            "warned",
+            f"{int(bad.sum()):,} trajectories are named as bad, and recipe {name} does not look "
+            "at them.",
+            count=int(bad.sum()),
+        ),
     )
 
 

@@ -126,7 +126,9 @@ def test_processes_change_nothing_and_leave_nothing(
     assert main([*score, str(tables[0]), "--json"]) == 0
     assert main([*score, str(tables[1]), *engine]) == 0
     assert tables[0].read_bytes() == tables[1].read_bytes()
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["here.csv", "run", "there.csv"]
+    beside = [f"{table.name}.manifest.json" for table in tables]
+    left = [*(table.name for table in tables), *beside, "run"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(left)
 
 
 def test_an_engine_needs_a_place_for_its_shards_and_an_address_an_engine(
@@ -184,11 +186,11 @@ def test_ids_that_look_like_formulas_are_guarded(tmp_path: Path):
     named = type(mixed).from_flat(
         mixed.columns, mixed.lengths, ids=["=1+1", "@x", "a,b", "-2"], sources=mixed.sources
     )
-    from pubc.runs.run_folder import plain_table, write_table
+    from pubc.runs.folder.run_tables import score_table, write_table
 
     path = tmp_path / "scores.csv"
     zeros = np.zeros(4)
-    write_table(path, plain_table(named, zeros, zeros.astype(int), zeros > 0), False)
+    write_table(path, score_table(named, zeros, zeros.astype(int), zeros > 0), False)
     with path.open() as file:
         names = [row["episode"] for row in csv.DictReader(file)]
     assert names == ["'=1+1", "'@x", "a,b", "'-2"]

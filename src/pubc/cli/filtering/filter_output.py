@@ -5,18 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pubc.cli.console import facts, headline, histogram, say, warn
-from pubc.cli.filtering.filter_files import MASKED
-from pubc.formats.opening.detect import detect
+from pubc.runs.statuses import verdict
 
 if TYPE_CHECKING:
-    from pubc.cli.filtering.filter_command import Filter
-    from pubc.pu.algorithm import Round
+    from pubc.pu.rounds import Round
+    from pubc.runs.filter_run import Finished
     from pubc.runs.find_expert import Prepared, Result
-    from pubc.trajectory import TrajectorySet
 
 __all__ = ["next_commands", "round_line", "show_plan", "show_result"]
 
@@ -39,19 +34,17 @@ def show_plan(document: dict[str, Any], ready: Prepared) -> None:
 
 def round_line(current: Round) -> str:
     """One line about a round."""
-    threshold = current.cut.threshold
+    threshold = current.threshold
     cut = "none" if threshold is None else f"{threshold:.3f}"
     end = "" if current.status is None else f"   {current.status}"
     return (
-        f"round {current.number:>2}   threshold {cut:>7}   kept {int(current.selected.sum()):>6,}"
+        f"round {current.number:>2}   threshold {cut:>7}   kept {current.kept:>6,}"
         f"   changed {current.changed:>6.1%}{end}"
     )
 
 
 def show_result(document: dict[str, Any], result: Result, path: Path) -> None:
     """What was found."""
-    from pubc.report.sentences import verdict
-
     quality = result.quality
     total = len(result.mask)
     rows = [
@@ -75,9 +68,9 @@ def show_result(document: dict[str, Any], result: Result, path: Path) -> None:
         rows.append(("AUC", "unknown" if report["auc"] is None else f"{report['auc']:.4f}"))
     rows.append(("results", str(path)))
     rows.append(("report", str(path / "report.html")))
-    tone, title, _ = verdict(document)
+    end = verdict(document)
     say()
-    headline(f"{title}: kept {document['kept']:,} of {total:,} trajectories", tone)
+    headline(f"{end.title}: kept {document['kept']:,} of {total:,} trajectories", end.tone)
     facts(rows)
     for problem in result.problems:
         warn(problem.message)
@@ -85,22 +78,22 @@ def show_result(document: dict[str, Any], result: Result, path: Path) -> None:
         warn(sentence)
 
 
-def next_commands(
-    folder: Path, command: Filter, mixed: TrajectorySet, mask: NDArray[np.bool_]
-) -> list[str]:
+def next_commands(folder: Path, finished: Finished) -> list[str]:
     """What users of other tools can type next."""
-    assert command.data is not None
-    name = command.reading.format or detect(command.data)
-    if not mask.any():
+    from pubc.runs.kept_files import MASKED
+
+    planned, mask = finished.plan, finished.result.mask
+    name, data = finished.document["data"]["format"], planned.data
+    if not mask.any() or data is None:
         return []
     if name == "lerobot":
         from pubc.formats.lerobot.lerobot_read import keep_command, numbers_of
 
-        kept = numbers_of(command.data, mixed.ids[mask].tolist())
-        return ["", "next", keep_command(command.data, kept)]
+        kept = numbers_of(data, planned.mixed.ids[mask].tolist())
+        return ["", "next", keep_command(data, kept)]
     if name == "robomimic":
         told = f"train.data={folder / 'kept.hdf5'}"
-        if command.mask:
+        if planned.config.mask:
             told = f"train.data={folder / MASKED} train.hdf5_filter_key=pubc_keep"
         return ["", "next", f"in the configuration of robomimic: {told}"]
     return []

@@ -19,7 +19,6 @@ from pubc.cli.policies.seeds_flag import parse_seeds
 from pubc.errors import DataError, UsageError
 from pubc.formats.core.named_parts import PARTS
 from pubc.policies.train_options import TrainOptions
-from pubc.storage import read_json
 
 if TYPE_CHECKING:
     from pubc.policies.checkpoints_scored import ScoredCheckpoints
@@ -257,18 +256,9 @@ COMMAND = Train
 
 def _dataset(path: Path) -> Path:
     """The dataset itself, or the trajectories that a filter run kept."""
-    if not (path / "run.json").is_file():
-        return path
-    facts_of = read_json(path / "run.json")
-    kept = facts_of.get("kept_path")
-    if facts_of.get("status") == "running":
-        raise UsageError(f"{path}: the filter has not finished. `pubc filter --resume` goes on.")
-    if not isinstance(kept, str) or Path(kept).name != kept:
-        raise DataError(
-            f"{path}: the filter kept no trajectories, so there is nothing to learn from.",
-            code="empty",
-        )
-    return path / kept
+    from pubc.runs.folder.run_folder import RunFolder, is_run
+
+    return RunFolder(path).kept() if is_run(path) else path
 
 
 def _plain(value: Any) -> Any:

@@ -1,23 +1,23 @@
-"""Which trajectories `pubc filter` is told about: the seeds, and the truth to measure against."""
+"""Which trajectories a run is told about: the seeds, and the truth to measure against."""
 
 from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pubc import formats
 from pubc.errors import DataError, UnknownNameError, UsageError
-from pubc.select import by_ids, by_source, top_returns
+from pubc.formats.minari import minari_ids
+from pubc.runs.filter_config import FilterConfig
+from pubc.select import by_ids, by_source, listed_ids, top_returns
+from pubc.streams import Key
 from pubc.trajectory import TrajectorySet
 
-if TYPE_CHECKING:
-    from pubc.cli.filtering.filter_command import Filter
-
-__all__ = ["Seeds", "choose_seeds", "truth_mask"]
+__all__ = ["Seeds", "choose_bad", "choose_seeds", "truth_mask"]
 
 SEED_TOP = 0.004
 """Share of highest returns that are seeds where nothing else is said."""
@@ -35,18 +35,19 @@ class Seeds:
     """How they were named, for run.json."""
 
 
-def choose_seeds(command: Filter, mixed: TrajectorySet) -> Seeds:
-    """The seed positives that the flags name.
+def choose_seeds(config: FilterConfig, mixed: TrajectorySet) -> Seeds:
+    """The seed positives that a configuration names.
 
     Raises:
         UsageError: Two ways to name seeds were given, or one that leads nowhere.
         DataError: The data has no returns or sources to choose by.
     """
+    elsewhere = None if config.seed_from is None else minari_ids.find(config.seed_from)
     given = {
-        "top": command.seed_top,
-        "episodes": command.seed_episodes,
-        "from": None if command.seed_from is None else str(command.seed_from.resolve()),
-        "source": command.seed_source,
+        "top": config.seed_top,
+        "episodes": config.seed_episodes,
+        "from": None if elsewhere is None else str(elsewhere.resolve()),
+        "source": config.seed_source,
     }
     ways = [name for name, value in given.items() if value is not None]
     if len(ways) > 1:
@@ -56,20 +57,18 @@ def choose_seeds(command: Filter, mixed: TrajectorySet) -> Seeds:
     how = ways[0] if ways else "top"
     asked: dict[str, Any] = {"how": how, **given, "count": None}
     if how == "episodes":
-        words = [word.strip() for word in str(command.seed_episodes).split(",")]
-        return Seeds(mixed[by_ids(mixed, [word for word in words if word])], asked)
+        names = listed_ids(mixed, str(config.seed_episodes))
+        return Seeds(mixed[by_ids(mixed, names)], asked)
     if how == "from":
-        assert command.seed_from is not None
-        options = dataclasses.replace(command.reading, format=None)
-        return Seeds(formats.read(command.seed_from, options), asked)
+        assert elsewhere is not None
+        options = dataclasses.replace(config.reading, format=None)
+        return Seeds(formats.read(elsewhere, options), asked)
     if how == "source":
-        from pubc.streams import Key
-
-        rng = Key(command.random_seed, ("seeds",)).rng()
-        asked["count"] = command.seed_count
-        chosen = by_source(mixed, str(command.seed_source), command.seed_count, rng)
+        rng = Key(config.random_seed, ("seeds",)).rng()
+        asked["count"] = config.seed_count
+        chosen = by_source(mixed, str(config.seed_source), config.seed_count, rng)
         return Seeds(mixed[chosen], asked)
-    asked["top"] = share = SEED_TOP if command.seed_top is None else command.seed_top
+    asked["top"] = share = SEED_TOP if config.seed_top is None else config.seed_top
     if len(mixed) < 2 * AT_LEAST:
         raise DataError(
             f"{len(mixed)} trajectories are too few to take the {AT_LEAST} with the highest "
@@ -77,6 +76,17 @@ def choose_seeds(command: Filter, mixed: TrajectorySet) -> Seeds:
             code="too_few",
         )
     return Seeds(mixed[top_returns(mixed, share, at_least=AT_LEAST, shortest=2)], asked)
+
+
+def choose_bad(config: FilterConfig, mixed: TrajectorySet) -> NDArray[np.bool_]:
+    """Which trajectories a configuration names as not the expert's, shape (trajectories,).
+
+    Raises:
+        UsageError: No trajectory has that id.
+    """
+    found = np.zeros(len(mixed), dtype=np.bool_)
+    found[by_ids(mixed, listed_ids(mixed, config.bad_episodes or ""))] = True
+    return found
 
 
 def truth_mask(mixed: TrajectorySet, name: str | None) -> NDArray[np.bool_] | None:

@@ -1,31 +1,32 @@
-"""run.json of `pubc filter`: how it begins, how a run is read back from it, how it ends."""
+"""run.json: how it begins, how a run is read back from it, how it ends."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 import platform
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from pubc import formats
-from pubc.cli.console import warn
-from pubc.cli.filtering.filter_seeds import Seeds
 from pubc.errors import DataError, UsageError
 from pubc.formats.opening.detect import detect
 from pubc.metrics import confusion, roc_auc
+from pubc.nets import pick_device
+from pubc.pu.recipes import Recipe, recipe_to_json
+from pubc.runs.filter_config import FilterConfig
+from pubc.runs.find_expert import Prepared, Result
+from pubc.runs.folder.run_folder import KIND
+from pubc.runs.seeds import Seeds
 from pubc.select import locate
 from pubc.trajectory import TrajectorySet
 from pubc.version import __version__
-
-if TYPE_CHECKING:
-    from pubc.cli.filtering.filter_command import Filter
-    from pubc.pu.recipes import Recipe
-    from pubc.runs.find_expert import Prepared, Result
 
 __all__ = ["begin_document", "check_same", "finish_document", "restore"]
 
@@ -33,23 +34,71 @@ Mask = NDArray[np.bool_]
 
 
 def begin_document(
-    command: Filter, mixed: TrajectorySet, ready: Prepared, seeds: Seeds, recipe: Recipe
+    config: FilterConfig,
+    data: Path | None,
+    mixed: TrajectorySet,
+    ready: Prepared,
+    seeds: Seeds,
+    recipe: Recipe,
 ) -> dict[str, Any]:
-    """run.json at the start of a run: everything needed to do it again."""
-    import torch
+    """run.json at the start of a run: everything needed to do it again.
 
-    from pubc.nets import pick_device
-    from pubc.pu.recipes import recipe_to_json
-
-    assert command.data is not None
-    device = pick_device(command.device)
-    name = torch.cuda.get_device_name() if device.type == "cuda" else "cpu"
+    Args:
+        config: What was asked for.
+        data: Where the data is; None where it was made in memory.
+        mixed: The data.
+        ready: The data as the recipe may see it.
+        seeds: The seeds, and how they were named.
+        recipe: How to filter.
+    """
     positions = locate(mixed, seeds.trajectories)
-    inside = positions[positions >= 0]
+    inside = np.asarray(list(dict.fromkeys(positions[positions >= 0].tolist())), dtype=np.int64)
     return {
-        "kind": "filter",
+        "kind": KIND,
         "version": 1,
         "status": "running",
+        **_versions(config.device),
+        "data": {
+            "path": None if data is None else str(data.resolve()),
+            "format": None if data is None else config.reading.format or detect(data),
+            "fingerprint": ready.facts.fingerprint,
+            "trajectories": len(mixed),
+            "steps": mixed.steps,
+            "observation_size": mixed.observation_size,
+            "action_size": mixed.action_size,
+        },
+        "reading": dataclasses.asdict(config.reading),
+        "seed": {
+            **seeds.asked,
+            "positions": inside.tolist(),
+            "ids": [str(i) for i in mixed.ids[inside]],
+        },
+        "bad": {
+            "episodes": config.bad_episodes,
+            "ids": [str(i) for i in mixed.ids[ready.known_bad]],
+        },
+        "recipe": recipe_to_json(recipe),
+        "settings": {
+            "recipe": config.recipe,
+            "classifiers": config.classifiers,
+            "order": config.order,
+            "max_rounds": config.max_rounds,
+        },
+        "random_seed": config.random_seed,
+        "device": config.device,
+        "truth": config.truth,
+        "to": config.to,
+        "mask": config.mask,
+        "per_step": config.per_step,
+        "problems": [dataclasses.asdict(problem) for problem in (*mixed.problems, *ready.problems)],
+    }
+
+
+def _versions(asked: str) -> dict[str, Any]:
+    """What computes: versions of what shapes the last digits, and the machine."""
+    device = pick_device(asked)
+    name = torch.cuda.get_device_name() if device.type == "cuda" else "cpu"
+    return {
         "pubc": __version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
@@ -59,52 +108,31 @@ def begin_document(
             "processor": torch.backends.cpu.get_cpu_capability(),
             "device": name,
         },
-        "data": {
-            "path": str(command.data.resolve()),
-            "format": command.reading.format or detect(command.data),
-            "fingerprint": ready.facts.fingerprint,
-            "trajectories": len(mixed),
-            "steps": mixed.steps,
-            "observation_size": mixed.observation_size,
-            "action_size": mixed.action_size,
-        },
-        "reading": dataclasses.asdict(command.reading),
-        "seed": {
-            **seeds.asked,
-            "positions": inside.tolist(),
-            "ids": [str(i) for i in mixed.ids[inside]],
-        },
-        "recipe": recipe_to_json(recipe),
-        "settings": {
-            "recipe": command.recipe,
-            "classifiers": command.classifiers,
-            "order": command.order,
-            "max_rounds": command.max_rounds,
-        },
-        "random_seed": command.random_seed,
-        "device": command.device,
-        "truth": command.truth,
-        "to": command.to,
-        "mask": command.mask,
-        "per_step": command.per_step,
-        "problems": [dataclasses.asdict(problem) for problem in (*mixed.problems, *ready.problems)],
     }
 
 
-def restore(command: Filter, document: dict[str, Any]) -> Filter:
-    """The command that began a run, from its run.json."""
+def restore(document: Mapping[str, Any], given: FilterConfig) -> tuple[Path, FilterConfig]:
+    """The data and the configuration that began a run, from its run.json.
+
+    Args:
+        document: run.json.
+        given: Who works now; that changes no result, so the document does not say.
+
+    Raises:
+        DataError: The document does not describe a run that can go on.
+    """
     try:
         seed, reading = document["seed"], dict(document["reading"])
         reading["observation_keys"] = tuple(reading["observation_keys"])
-        return dataclasses.replace(
-            command,
-            data=Path(document["data"]["path"]),
-            resume=None,
+        data = Path(document["data"]["path"])
+        config = dataclasses.replace(
+            given,
             seed_top=seed["top"] if seed["how"] == "top" else None,
             seed_episodes=seed["episodes"],
             seed_from=None if seed["from"] is None else Path(seed["from"]),
             seed_source=seed["source"],
             seed_count=seed["count"] or 2,
+            bad_episodes=(document.get("bad") or {}).get("episodes"),
             random_seed=document["random_seed"],
             device=document["device"],
             truth=document["truth"],
@@ -116,10 +144,18 @@ def restore(command: Filter, document: dict[str, Any]) -> Filter:
         )
     except (KeyError, TypeError) as error:
         raise DataError(f"run.json cannot be read back ({error}).", code="bad_json") from None
+    return data, config
 
 
-def check_same(before: dict[str, Any], now: dict[str, Any]) -> None:
+def check_same(
+    before: Mapping[str, Any], now: Mapping[str, Any], warn: Callable[[str], None]
+) -> None:
     """See that a run that goes on would do what it began; other versions are warned about.
+
+    Args:
+        before: run.json as the run began.
+        now: run.json as it would begin now.
+        warn: Told about other versions.
 
     Raises:
         UsageError: The data or the seeds are not those that it began with.
@@ -144,21 +180,32 @@ def check_same(before: dict[str, Any], now: dict[str, Any]) -> None:
 
 
 def finish_document(
-    document: dict[str, Any],
+    document: Mapping[str, Any],
     mixed: TrajectorySet,
     result: Result,
     kept: str | None,
-    clock: dict[str, Any],
     truth: Mask | None,
+    started: float,
+    seconds: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """run.json at the end of a run."""
+    """run.json at the end of a run.
+
+    Args:
+        document: run.json at its start.
+        mixed: The data.
+        result: What was found.
+        kept: Name of the file with the kept trajectories.
+        truth: Which trajectories are the expert's, where that is known.
+        started: When the run started, in seconds since 1970.
+        seconds: How long reading, the rounds and writing took.
+    """
     quality = {
         field.name: getattr(result.quality, field.name)
         for field in dataclasses.fields(result.quality)
     }
     quality["borderline"] = int(result.quality.borderline.sum())
-    seconds = {name: clock[name] for name in ("read", "rounds", "write")}
-    seconds["total"] = datetime.now(UTC).timestamp() - clock["started"]
+    taken = {name: seconds[name] for name in ("read", "rounds", "write")}
+    taken["total"] = datetime.now(UTC).timestamp() - started
     return {
         **document,
         "status": result.status,
@@ -173,8 +220,8 @@ def finish_document(
         "advice": list(result.advice),
         "truth_report": None if truth is None else _truth_report(document["truth"], result, truth),
         "times": {
-            "started": datetime.fromtimestamp(clock["started"], UTC).isoformat(),
-            "seconds": seconds,
+            "started": datetime.fromtimestamp(started, UTC).isoformat(),
+            "seconds": taken,
         },
     }
 
