@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
+from pathlib import Path
 from typing import Any
 
 from pubc import formats
+from pubc.errors import PubcError
+from pubc.formats.lerobot.lerobot_subset import has_pictures, train_command
 from pubc.runs.folder.run_reading import Run
 
 __all__ = ["asked", "command", "limits", "next_commands"]
@@ -95,11 +98,10 @@ def next_commands(run: Run) -> list[tuple[str, str]]:
         return []
     place, name = run.path.resolve(), run.document.get("to") or run.document["data"]["format"]
     data = _quoted(str(place / kept))
-    listed = _quoted(str(place / "keep.json"))
     return [
         ("pubc", f"pubc train {_quoted(str(place))} --algo bc --out policy"),
         ("Minari", _converted(data, name, "minari", "kept-minari")),
-        ("LeRobot", _lerobot(run, data, listed, name)),
+        ("LeRobot", _lerobot(run, data, name)),
         (
             "robomimic",
             _converted(data, name, "robomimic", "kept.hdf5")
@@ -121,19 +123,20 @@ def _converted(data: str, have: str, want: str, target: str) -> str:
     return f"pubc convert {data} {target} --to {want}"
 
 
-def _lerobot(run: Run, data: str, listed: str, name: str) -> str:
-    if run.document["data"]["format"] == "lerobot":
-        root = str(run.document["data"]["path"])
-        repo = _quoted(root.rstrip("/").split("/")[-1])
-        chosen = f"$(python -c {_quoted(_EPISODES)} {listed})"
-        return (
-            f"lerobot-train --dataset.repo_id={repo} --dataset.root={_quoted(root)} "
-            f'--dataset.episodes="{chosen}"'
-        )
-    return (
-        _converted(data, name, "lerobot", "kept-lerobot")
-        + "\nlerobot-train --dataset.repo_id=kept --dataset.root=kept-lerobot"
-    )
+def _lerobot(run: Run, data: str, name: str) -> str:
+    if name == "lerobot":
+        kept = run.path.resolve() / str(run.document["kept_path"])
+        return train_command(kept, pictures=_pictures(kept), quote=_quoted)
+    converted = _converted(data, name, "lerobot", "kept-lerobot")
+    return f"{converted}\n{train_command(Path('kept-lerobot'), pictures=False)}"
+
+
+def _pictures(kept: Path) -> bool:
+    """Whether a kept set has pictures; where it is gone, the line is for one that has."""
+    try:
+        return has_pictures(kept)
+    except (PubcError, OSError):
+        return True
 
 
 def _seeds(seed: dict[str, Any]) -> str:
@@ -184,5 +187,4 @@ def _share(value: float) -> str:
     return f"{100 * value:.4g} %"
 
 
-_EPISODES = 'import json, sys; print(json.load(open(sys.argv[1]))["episodes"])'
 _FLAGS = ("classifiers", "order", "max_rounds")

@@ -24,8 +24,8 @@ class FilterConfig:
     """How to filter a pile of trajectories."""
 
     seed_top: float | None = None
-    """Seeds are this share of the trajectories, by highest return; at least two. This is the
-    default, with 0.004."""
+    """Seeds are this share of the trajectories, by highest return, such as 0.05 or 5%; at least
+    two. This is the default, with 0.004."""
     seed_episodes: str | None = None
     """Seeds are these trajectories: ids separated by commas, ranges by their ends,
     such as 3,17,40-45."""
@@ -58,7 +58,8 @@ class FilterConfig:
     workers: int = 0
     """Networks trained at the same time; 0 means one per core. Does not change results."""
     to: str | None = None
-    """Format for the kept trajectories; the input's own if omitted."""
+    """Format for the kept trajectories. If omitted it is the input's own, or a store where pubc
+    reads that format but does not write it (trifinger, diffusion)."""
     mask: bool = False
     """robomimic: also write masked.hdf5, a copy of the whole file whose mask `pubc_keep` names
     the kept demonstrations, for `train.hdf5_filter_key`."""

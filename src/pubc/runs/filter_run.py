@@ -188,7 +188,7 @@ def write_results(
     bench = Bench(workers=config.workers, device=config.device, shelf=folder.shelf)
     with clock.measure("write"):
         result = conclude(ready, rounds, planned.recipe)
-        kept = write_kept(place, planned.data, mixed, result.mask, config)
+        kept = write_kept(place, planned.data, mixed, result.mask, config, listener.warn)
         if config.mask:
             assert planned.data is not None
             write_masked(place, planned.data, result.mask, config.reading)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,12 @@ _SUFFIX = {"diffusion": "zarr", "d3rlpy": "h5", "d4rl": "hdf5", "robomimic": "hd
 
 
 def write_kept(
-    folder: Path, source: Path | None, mixed: TrajectorySet, mask: Mask, config: FilterConfig
+    folder: Path,
+    source: Path | None,
+    mixed: TrajectorySet,
+    mask: Mask,
+    config: FilterConfig,
+    warn: Callable[[str], None] = lambda sentence: None,
 ) -> str | None:
     """Write the kept trajectories, and return the name of what was written.
 
@@ -34,6 +40,7 @@ def write_kept(
         mixed: The data.
         mask: Which of it is kept.
         config: What was asked for.
+        warn: Told where what was written could be better.
     """
     positions = np.flatnonzero(mask)
     if not len(positions):
@@ -52,10 +59,13 @@ def write_kept(
     if wanted == own:
         module = formats.get(own)
         if hasattr(module, "subset") or hasattr(module, "write"):
-            formats.save_subset(
-                source, folder / name, mixed, positions, config.reading, overwrite=True
-            )
+            target = folder / name
+            for remark in formats.save_subset(
+                source, target, mixed, positions, config.reading, overwrite=True
+            ):
+                warn(remark)
             return name
+        warn(f"pubc reads the {own} format but does not write it: what was kept is a store.")
         wanted, name = "store", "kept.store"
     formats.save(folder / name, mixed[positions], format=wanted, overwrite=True)
     return name

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pubc.cli.console import facts, headline, histogram, say, warn
 from pubc.runs.statuses import verdict
+from pubc.storage import read_json
 
 if TYPE_CHECKING:
     from pubc.pu.rounds import Round
     from pubc.runs.filter_run import Finished
     from pubc.runs.find_expert import Prepared, Result
 
-__all__ = ["next_commands", "round_line", "show_plan", "show_result"]
+__all__ = ["next_commands", "round_line", "seed_words", "show_plan", "show_result"]
 
 
 def show_plan(document: dict[str, Any], ready: Prepared) -> None:
@@ -23,7 +25,7 @@ def show_plan(document: dict[str, Any], ready: Prepared) -> None:
         [
             ("data", f"{data['path']} ({data['format']})"),
             ("mixed", str(ready.mixed)),
-            ("seeds", f"{ready.seed_positives} by {seed['how']}: {_some(seed['ids'])}"),
+            ("seeds", f"{ready.seed_positives}: {seed_words(seed)}"),
             ("recipe", document["recipe"]["name"]),
             ("written", "nothing (--dry-run)"),
         ]
@@ -48,6 +50,7 @@ def show_result(document: dict[str, Any], result: Result, path: Path) -> None:
     quality = result.quality
     total = len(result.mask)
     rows = [
+        ("seeds", seed_words(document["seed"])),
         ("confidence", histogram(result.confidence)),
         (
             "kept",
@@ -86,17 +89,43 @@ def next_commands(folder: Path, finished: Finished) -> list[str]:
     name, data = finished.document["data"]["format"], planned.data
     if not mask.any() or data is None:
         return []
+    if planned.config.to not in (None, name):
+        return []
+    kept = folder / str(finished.document["kept_path"])
     if name == "lerobot":
-        from pubc.formats.lerobot.lerobot_read import keep_command, numbers_of
+        from pubc.formats.lerobot.lerobot_read import has_pictures, train_command
 
-        kept = numbers_of(data, planned.mixed.ids[mask].tolist())
-        return ["", "next", keep_command(data, kept)]
+        return ["", "next", train_command(kept, pictures=has_pictures(kept))]
+    if name == "minari":
+        return ["", "next", _to_minari(kept)]
     if name == "robomimic":
         told = f"train.data={folder / 'kept.hdf5'}"
         if planned.config.mask:
             told = f"train.data={folder / MASKED} train.hdf5_filter_key=pubc_keep"
         return ["", "next", f"in the configuration of robomimic: {told}"]
     return []
+
+
+def _to_minari(kept: Path) -> str:
+    """The line that puts a kept set where Minari finds it by its id."""
+    from pubc.formats.minari import minari_ids
+
+    about = read_json(kept / "data" / "metadata.json")
+    place = minari_ids.root() / str(about["dataset_id"])
+    made = shlex.join(["mkdir", "-p", str(place.parent)])
+    return f"{made} && {shlex.join(['cp', '-r', str(kept), str(place)])}"
+
+
+def seed_words(seed: dict[str, Any]) -> str:
+    """Which trajectories were the seeds, and how they were found."""
+    found = {
+        "top": "with the highest returns",
+        "episodes": "as named",
+        "from": f"from {seed.get('from')}",
+        "source": f"drawn from those by {seed.get('source')}",
+    }.get(str(seed.get("how")), str(seed.get("how")))
+    ids = seed.get("ids") or []
+    return f"{len(ids):,} {found}: {_some(ids)}" if ids else f"{found}, none of them in the data"
 
 
 def _some(names: list[str]) -> str:
