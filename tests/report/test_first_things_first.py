@@ -90,3 +90,22 @@ def test_e7_a_phone_shows_the_page_and_that_wide_tables_go_on(chromium, run, sid
         assert max(chromium.run(places)) <= 400
     signs = "getComputedStyle(document.querySelector('.scroll')).backgroundImage"
     assert chromium.run(signs).count("linear-gradient") == 4
+
+
+@pytest.mark.parametrize("name", ["npz", "lerobot"])
+def test_w8_the_report_prints_no_lerobot_line_that_fails(tmp_path, name):
+    from pubc.report.sentences import next_commands
+
+    path = make_run(tmp_path / "run", count=60)
+    document = json.loads((path / "run.json").read_text())
+    document["data"]["format"] = name
+    document |= {"kept_path": f"kept.{name}", "to": None}
+    (path / "run.json").write_text(json.dumps(document))
+    seal(path, kind="filter")
+    told = dict(next_commands(read_run(path)))["LeRobot"]
+    if name == "npz":  # states alone, which lerobot's policies do not take
+        assert "lerobot-train" not in told
+    else:
+        assert "--policy.type=act" in told
+        assert f"--dataset.root={path / 'kept.lerobot'}" in told
+        assert "--dataset.episodes" not in told

@@ -297,3 +297,43 @@ def test_a_mask_is_for_robomimic_alone(data: Path, tmp_path: Path, capsys):
     code, told = failure(capsys, "filter", str(data), "--out", str(tmp_path / "run"), "--mask")
     assert code == 2
     assert "--mask is for robomimic files" in told
+
+
+def test_w7_the_output_names_the_seeds(data: Path, tmp_path: Path, capsys):
+    assert main(["filter", str(data), "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    seeds = next(line for line in out.splitlines() if line.startswith("seeds"))
+    assert "with the highest returns: " in seeds
+    assert main(["filter", str(data), "--dry-run", "--seed-episodes", "1,4-6"]) == 0
+    assert "4 as named: 1, 4, 5, 6" in capsys.readouterr().out
+    words = ["--seed-episodes", "1,4-6", "--out", str(tmp_path / "run"), "--recipe", "paper"]
+    assert main(["filter", str(data), *words, "--max-rounds", "1", "--classifiers", "1"]) == 0
+    assert "4 as named: 1, 4, 5, 6" in capsys.readouterr().out
+
+
+def test_e4_a_range_with_an_end_that_is_not_there_is_told(data: Path, capsys):
+    code, told = failure(capsys, "filter", str(data), "--dry-run", "--seed-episodes", "1-99999")
+    assert code == 2
+    assert "No trajectory named '99999'" in told
+    assert failure(capsys, "filter", str(data), "--dry-run", "--seed-episodes", "9-3")[0] == 2
+
+
+def test_e3_a_format_that_is_not_written_comes_out_as_a_store_with_a_word(tmp_path: Path):
+    from pubc import formats
+    from pubc.cli.filtering.filter_command import Filter
+    from pubc.runs.filter_config import FilterConfig
+    from pubc.runs.kept_files import write_kept
+    from tests.reliability import samples
+
+    pytest.importorskip("zarr")
+    source = samples.SAMPLES["diffusion"](tmp_path)
+    config = FilterConfig(reading=formats.ReadOptions(cache=False))
+    mixed, told = formats.read(source, config.reading), []
+    mask = np.arange(len(mixed)) == 0
+    (tmp_path / "run").mkdir()
+    name = write_kept(tmp_path / "run", source, mixed, mask, config, told.append)
+    assert name == "kept.store"
+    assert told == [
+        "pubc reads the diffusion format but does not write it: what was kept is a store."
+    ]
+    assert "or a store" in str(Filter.__doc__)

@@ -31,8 +31,8 @@ class Filter:
     Give a pile of trajectories and a few that are known to be the expert's: by highest
     return (--seed-top), by name (--seed-episodes), from another file (--seed-from), or by
     the policy that acted (--seed-source). RUN then holds the kept trajectories in the format
-    of the input (or a store, where pubc does not write that format), keep.json, scores.csv with a confidence for every trajectory, and all
-    evidence; docs/run-folder.md describes every file.
+    of the input (or a store, where pubc does not write that format), keep.json, scores.csv with
+    a confidence for every trajectory, and all evidence; docs/run-folder.md describes every file.
 
     A killed run goes on with `pubc filter --resume RUN`, to an identical result.
     """
