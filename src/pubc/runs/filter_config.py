@@ -23,6 +23,9 @@ __all__ = ["DEFAULTS", "FilterConfig"]
 class FilterConfig:
     """How to filter a pile of trajectories."""
 
+    labels: Path | None = None
+    """File of marks: labels.json of `pubc review`, or the flags of LeRobot's visualiser. What is
+    good there, whole or in part, are the seeds; what is bad as a whole is never kept."""
     seed_top: float | None = None
     """Seeds are this share of the trajectories, by highest return, such as 0.05 or 5%; at least
     two. This is the default, with 0.004."""
@@ -37,8 +40,8 @@ class FilterConfig:
     seed_count: int = 2
     """How many to draw with --seed-source."""
     bad_episodes: str | None = None
-    """Trajectories that are known not to be the expert's: ids separated by commas. Recipe paper
-    does not look at them."""
+    """Trajectories that are known not to be the expert's: ids separated by commas. They are never
+    kept; recipe paper does not look at them otherwise."""
     recipe: str = "auto"
     """`auto`; `paper` for the published method; `paper-guarded` for that with bounds of ours on
     its threshold and on the work of a round."""

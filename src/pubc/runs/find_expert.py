@@ -184,7 +184,7 @@ def conclude(ready: Prepared, rounds: Sequence[Round], recipe: Recipe) -> Result
     last = decisive(rounds, ready.seeds, recipe.loop)
     quality = estimate(last, ready.seeds)
     return Result(
-        mask=last.selected,
+        mask=last.selected & ~ready.known_bad,
         confidence=last.confidence,
         votes=last.votes,
         threshold=last.cut.threshold,
@@ -215,7 +215,7 @@ def _about_bad(
             "bad_ignored",
             "warned",
             f"{int(bad.sum()):,} trajectories are named as bad, and recipe {name} does not look "
-            "at them.",
+            "at them; they are only left out of what is kept.",
             count=int(bad.sum()),
         ),
     )

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pubc import formats
 from pubc.errors import DataError, UnknownNameError, UsageError
 from pubc.formats.minari import minari_ids
+from pubc.labels import parts_of, read_labels
 from pubc.runs.filter_config import FilterConfig
 from pubc.select import by_ids, by_source, listed_ids, top_returns
 from pubc.streams import Key
@@ -43,7 +44,9 @@ def choose_seeds(config: FilterConfig, mixed: TrajectorySet) -> Seeds:
         DataError: The data has no returns or sources to choose by.
     """
     elsewhere = None if config.seed_from is None else minari_ids.find(config.seed_from)
+    marked = None if config.labels is None else parts_of(read_labels(config.labels), mixed)
     given = {
+        "labels": str(config.labels) if marked is not None and len(marked.good) else None,
         "top": config.seed_top,
         "episodes": config.seed_episodes,
         "from": None if elsewhere is None else str(elsewhere.resolve()),
@@ -51,11 +54,13 @@ def choose_seeds(config: FilterConfig, mixed: TrajectorySet) -> Seeds:
     }
     ways = [name for name, value in given.items() if value is not None]
     if len(ways) > 1:
-        raise UsageError(
-            f"Name seeds in one way. Got {' and '.join(f'--seed-{way}' for way in ways)}."
-        )
+        flags = ["--labels" if way == "labels" else f"--seed-{way}" for way in ways]
+        raise UsageError(f"Name seeds in one way. Got {' and '.join(flags)}.")
     how = ways[0] if ways else "top"
     asked: dict[str, Any] = {"how": how, **given, "count": None}
+    if how == "labels":
+        assert marked is not None
+        return Seeds(marked.good, asked)
     if how == "episodes":
         names = listed_ids(mixed, str(config.seed_episodes))
         return Seeds(mixed[by_ids(mixed, names)], asked)
@@ -83,9 +88,12 @@ def choose_bad(config: FilterConfig, mixed: TrajectorySet) -> NDArray[np.bool_]:
 
     Raises:
         UsageError: No trajectory has that id.
+        DataError: The file of labels holds none.
     """
     found = np.zeros(len(mixed), dtype=np.bool_)
     found[by_ids(mixed, listed_ids(mixed, config.bad_episodes or ""))] = True
+    if config.labels is not None:
+        found[parts_of(read_labels(config.labels), mixed).bad_positions] = True
     return found
 
 
