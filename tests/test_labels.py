@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pubc.errors import DataError, UnknownNameError
@@ -95,6 +95,7 @@ def test_what_is_not_even_json_is_refused(tmp_path, raw):
         read_labels(tmp_path / "labels.json")
 
 
+@settings(deadline=None)  # the disk may be slow
 @given(st.binary(max_size=200) | st.text(max_size=200).map(lambda text: text.encode("utf-8")))
 def test_any_bytes_are_labels_or_a_data_error(tmp_path_factory, raw):
     path = tmp_path_factory.mktemp("labels") / "labels.json"
