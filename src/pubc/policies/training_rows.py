@@ -22,7 +22,7 @@ from pubc.errors import DataError
 from pubc.nets import Normaliser
 from pubc.trajectory import Array, Columns, TrajectorySet
 
-__all__ = ["MARGIN", "ActionRange", "Facts", "TrainingRows", "facts_of"]
+__all__ = ["MARGIN", "MEMORY", "ActionRange", "Facts", "TrainingRows", "facts_of"]
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]

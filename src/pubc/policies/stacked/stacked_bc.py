@@ -98,7 +98,8 @@ class StackedBC:
                 else:
                     total[active] += self._train(drawn, active)[active]
         losses = total.cpu() / torch.tensor(counts)
-        found = {"loss": losses}
+        rate = learning_rate(self.plan, epoch + 1)
+        found = {"loss": losses, "learning_rate": torch.full_like(losses, rate)}
         if len(self._held[0]):
             found["held_out_loss"] = self._judge()
         return found
