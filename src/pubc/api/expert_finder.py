@@ -32,6 +32,7 @@ from pubc.runs.folder.stored_result import result_of
 from pubc.runs.named_trajectories import Named
 from pubc.runs.plan_run import plan_in_memory
 from pubc.storage import MANIFEST, atomic_folder, verify
+from pubc.streams import Key
 from pubc.trajectory import TrajectorySet
 
 __all__ = ["ExpertFinder"]
@@ -119,7 +120,9 @@ class ExpertFinder:
         folder = RunFolder(place.path)
         bench = Bench(workers=self.workers, device=self.device, shelf=folder.shelf)
         rounds = run_rounds(planned, folder, bench, clock)
-        result = conclude(planned.ready, rounds, planned.recipe)
+        result = conclude(
+            planned.ready, rounds, planned.recipe, Key(planned.config.random_seed), bench
+        )
         data = planned.document["data"]
         trained = TrainedFilter(
             judge=planned.recipe.judge,

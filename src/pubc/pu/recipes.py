@@ -43,6 +43,7 @@ from pubc.pu.judge import StoredJudge, Threshold
 from pubc.pu.paper.ensemble import Ensemble
 from pubc.pu.paper.threshold import fixed, valley
 from pubc.pu.rounds import Pile, Round
+from pubc.pu.second_opinion.opinion import OpinionSettings
 from pubc.streams import Key
 
 __all__ = [
@@ -156,6 +157,8 @@ class Auto:
         )
     )
     """When the rounds of one attempt end."""
+    opinion: OpinionSettings = field(default_factory=OpinionSettings)
+    """The second opinion that a result is weighed against."""
 
     def rounds(self, pile: Pile, key: Key) -> Iterator[Round]:
         """Yield a round that looks for starts, then the rounds of each attempt."""

@@ -66,6 +66,9 @@ class FilterConfig:
     mask: bool = False
     """robomimic: also write masked.hdf5, a copy of the whole file whose mask `pubc_keep` names
     the kept demonstrations, for `train.hdf5_filter_key`."""
+    unsure: Literal["drop", "keep"] = "drop"
+    """What happens to trajectories that could be either: kept.* and keep.json leave them out, or
+    hold them too. keep.json lists them apart in any case."""
     per_step: bool = False
     """Also write a value for every step, steps.npy."""
     reading: formats.ReadOptions = formats.FROM_COMMAND_LINE

@@ -22,7 +22,7 @@ from pubc.runs.filter_config import DEFAULTS, FilterConfig
 from pubc.runs.find_expert import Result, conclude
 from pubc.runs.folder.run_document import check_same, finish_document, restore
 from pubc.runs.folder.run_folder import RunFolder
-from pubc.runs.folder.run_tables import keep_list, score_table, write_table
+from pubc.runs.folder.run_tables import keep_list, score_table, verdicts, write_table
 from pubc.runs.kept_files import most_unsure, write_kept, write_masked
 from pubc.runs.plan_run import Plan, plan
 from pubc.storage import lock, write_json
@@ -187,14 +187,19 @@ def write_results(
     config, mixed, ready, place = planned.config, planned.mixed, planned.ready, folder.path
     bench = Bench(workers=config.workers, device=config.device, shelf=folder.shelf)
     with clock.measure("write"):
-        result = conclude(ready, rounds, planned.recipe)
+        result = conclude(ready, rounds, planned.recipe, Key(config.random_seed), bench)
+        taken = result.mask | result.unsure if config.unsure == "keep" else result.mask
+        result = dataclasses.replace(result, mask=taken)
         kept = write_kept(place, planned.data, mixed, result.mask, config, listener.warn)
         if config.mask:
             assert planned.data is not None
             write_masked(place, planned.data, result.mask, config.reading)
-        write_json(place / "keep.json", keep_list(mixed, result.mask), overwrite=True)
+        write_json(
+            place / "keep.json", keep_list(mixed, result.mask, result.unsure), overwrite=True
+        )
         marks = {"seed": result.seeds, "borderline": result.quality.borderline}
-        rows = score_table(mixed, result.confidence, result.votes, result.mask, marks)
+        words = {"verdict": verdicts(result.mask, result.unsure), "reason": result.reasons}
+        rows = score_table(mixed, result.confidence, result.votes, result.mask, marks, words)
         write_table(place / "scores.csv", rows, True)
         judge = planned.recipe.judge
         if config.per_step:

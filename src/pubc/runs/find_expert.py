@@ -14,16 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pubc.errors import UsageError
+from pubc.nets import pick_device
 from pubc.pu.auto.attempts import decisive
 from pubc.pu.auto.quality import Quality, estimate
 from pubc.pu.judge import Bench
 from pubc.pu.pile_statistics import Survey, survey
 from pubc.pu.recipes import Recipe, get_recipe, recipe_to_json
 from pubc.pu.rounds import Pile, Round
+from pubc.pu.second_opinion.opinion import SMALLEST, Opinion, OpinionSettings, second_opinion
 from pubc.runs.advice import advise
 from pubc.runs.named_trajectories import Named, bad_in, seeds_in
+from pubc.runs.soundness import weigh, without_opinion
 from pubc.select import check_seeds, distinct, locate
 from pubc.streams import Key
+from pubc.threads import threads
 from pubc.trajectory import Columns, Problem, TrajectorySet
 
 __all__ = ["Prepared", "Result", "conclude", "find_expert", "prepare"]
@@ -83,6 +87,12 @@ class Result:
     """What to try next, in words."""
     problems: tuple[Problem, ...]
     """What was odd about the seeds."""
+    unsure: Mask
+    """Trajectories that could be either; none of them is in `mask`."""
+    reasons: tuple[str, ...]
+    """Why each trajectory is unsure or dropped; empty for kept ones."""
+    opinion: Opinion | None
+    """The second opinion and the controls; None for recipes that ask for none."""
 
     @property
     def sound(self) -> bool:
@@ -132,7 +142,7 @@ def find_expert(
     for done in chosen.rounds(ready.pile(bench), Key(random_seed)):
         rounds.append(done)
         on_round(done)
-    return conclude(ready, rounds, chosen)
+    return conclude(ready, rounds, chosen, Key(random_seed), bench)
 
 
 def prepare(
@@ -179,23 +189,56 @@ def prepare(
     return Prepared(blind_mixed, blind_seeds, seeds, bad, survey(blind_mixed), problems)
 
 
-def conclude(ready: Prepared, rounds: Sequence[Round], recipe: Recipe) -> Result:
-    """The result of finished rounds."""
+def conclude(
+    ready: Prepared, rounds: Sequence[Round], recipe: Recipe, key: Key, bench: Bench
+) -> Result:
+    """The result of finished rounds, weighed against a second opinion where the recipe has one."""
     last = decisive(rounds, ready.seeds, recipe.loop)
+    status = last.status or "max_rounds"
     quality = estimate(last, ready.seeds)
+    settings = getattr(recipe, "opinion", None)
+    opinion = None if settings is None else _ask(ready, last.selected, key, bench, settings)
+    if opinion is None:
+        weighed = without_opinion(last.selected, quality.borderline, status)
+    else:
+        weighed = weigh(last.selected, quality.borderline, status, opinion, ready.known_bad)
+    advice = advise(last, rounds, quality, len(ready.seed_positives))
     return Result(
-        mask=last.selected & ~ready.known_bad,
+        mask=weighed.kept & ~ready.known_bad,
         confidence=last.confidence,
         votes=last.votes,
         threshold=last.cut.threshold,
-        status=last.status or "max_rounds",
+        status=weighed.status,
         seeds=ready.seeds,
         round=last.number,
         rounds=tuple(rounds),
         quality=quality,
-        advice=advise(last, rounds, quality, len(ready.seed_positives)),
+        advice=(*weighed.doubts, *advice),
         problems=ready.problems,
+        unsure=weighed.unsure,
+        reasons=weighed.reasons,
+        opinion=opinion,
     )
+
+
+def _ask(
+    ready: Prepared, selected: Mask, key: Key, bench: Bench, settings: OpinionSettings
+) -> Opinion | None:
+    """The second opinion; None where no seed lies in the pile, or the pile is too small for one."""
+    if not ready.seeds.any() or len(ready.mixed) < SMALLEST:
+        return None
+    device = pick_device(bench.device)
+    with threads(1):
+        return second_opinion(
+            ready.mixed,
+            ready.seeds,
+            selected,
+            key,
+            known_bad=ready.known_bad,
+            device=device,
+            settings=settings,
+            work=bench.map,
+        )
 
 
 def _about_bad(

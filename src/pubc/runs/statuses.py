@@ -80,6 +80,20 @@ STATUSES: dict[str, StatusWords] = {
         "A round ranked the seeds that it had not seen worse, so the one before it counts.",
         "a round ranked the held-out seeds worse; the one before it counts",
     ),
+    "evidence_disagrees": StatusWords(
+        "caution",
+        "Kinds of evidence disagree",
+        "The rounds agree with each other, but evidence of other kinds splits the trajectories "
+        "in another way. Look at the unsure ones before you use what is kept.",
+        "evidence of other kinds splits the trajectories in another way",
+    ),
+    "start_explains": StatusWords(
+        "caution",
+        "The start explains the split",
+        "Kept and dropped trajectories start in different places: this may be a task, not a "
+        "policy.",
+        "kept and dropped trajectories start in different places",
+    ),
     "seed_incoherent": StatusWords(
         "bad",
         "The seeds disagree",

@@ -56,15 +56,18 @@ def show_result(document: dict[str, Any], result: Result, path: Path) -> None:
             "kept",
             f"{document['kept']:,} of {total:,} trajectories, {document['kept_steps']:,} steps",
         ),
-        ("borderline", f"{int(quality.borderline.sum()):,}"),
+        ("unsure", f"{int(result.unsure.sum()):,}"),
+        ("seeds", _some(document["seed"]["ids"])),
         ("status", document["status"]),
     ]
-    if quality.seed_rank is not None and quality.seeds_kept is not None:
-        above = f"{quality.seeds_kept:.0%} of {quality.held_out_seeds} above the cut"
-        rank = f"median rank above {quality.seed_rank:.0%} of the others"
-        rows.append(("held-out seeds", f"{above}, {rank}"))
-    if quality.expected_wrong is not None:
-        rows.append(("expected wrong", f"{quality.expected_wrong:.1%} of the labels"))
+    if quality.seeds_kept is not None and quality.held_out_seeds:
+        found = f"{quality.seeds_kept:.0%} of {quality.held_out_seeds} kept, each judged unseen"
+        rows.append(("seeds found", found))
+    opinion, controls = document["second_opinion"], document["controls"]
+    if opinion is not None:
+        rows.append(("second opinion", f"agrees on {opinion['agreement']:.1%} of the labels"))
+        told = ", ".join(f"{name} {value:.2f}" for name, value in controls.items())
+        rows.append(("told apart by", f"{told} (0.5 not at all, 1 perfectly)"))
     if document["truth_report"] is not None:
         report = document["truth_report"]
         rows.append(("accuracy", f"{report['accuracy']:.1%} (against source {report['expert']!r})"))

@@ -20,6 +20,7 @@ from pubc.formats.opening.detect import detect
 from pubc.metrics import confusion, roc_auc
 from pubc.nets import pick_device
 from pubc.pu.recipes import Recipe, recipe_to_json
+from pubc.pu.second_opinion.opinion import Opinion
 from pubc.runs.filter_config import FilterConfig
 from pubc.runs.find_expert import Prepared, Result
 from pubc.runs.folder.run_folder import KIND
@@ -90,6 +91,7 @@ def begin_document(
         "truth": config.truth,
         "to": config.to,
         "mask": config.mask,
+        "unsure": config.unsure,
         "per_step": config.per_step,
         "problems": [dataclasses.asdict(problem) for problem in (*mixed.problems, *ready.problems)],
     }
@@ -140,6 +142,7 @@ def restore(document: Mapping[str, Any], given: FilterConfig) -> tuple[Path, Fil
             truth=document["truth"],
             to=document["to"],
             mask=document["mask"],
+            unsure=document.get("unsure", "drop"),
             per_step=document["per_step"],
             reading=formats.ReadOptions(**reading),
             **document["settings"],
@@ -219,6 +222,9 @@ def finish_document(
         "round": result.round,
         "rounds": len(result.rounds),
         "quality": quality,
+        "unsure_count": int(result.unsure.sum()),
+        "second_opinion": None if result.opinion is None else _opinion(result.opinion),
+        "controls": None if result.opinion is None else _controls(result.opinion),
         "advice": list(result.advice),
         "truth_report": None if truth is None else _truth_report(document["truth"], result, truth),
         "times": {
@@ -226,6 +232,23 @@ def finish_document(
             "seconds": taken,
         },
     }
+
+
+def _opinion(opinion: Opinion) -> dict[str, Any]:
+    return {
+        "looked_at": len(opinion.looked),
+        "kept": int(opinion.kept.sum()),
+        "agreement": opinion.agreement,
+        "repeated": opinion.repeated,
+        "support": opinion.support,
+        "rounds_support": opinion.rounds_support,
+        "seeds_found": opinion.seeds_found,
+        "lonely_seeds": opinion.lonely_seeds.tolist(),
+    }
+
+
+def _controls(opinion: Opinion) -> dict[str, float]:
+    return dataclasses.asdict(opinion.controls)
 
 
 def _truth_report(expert: str, result: Result, truth: Mask) -> dict[str, Any]:

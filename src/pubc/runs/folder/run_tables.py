@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pubc.storage import atomic_file
 from pubc.trajectory import TrajectorySet
 
-__all__ = ["Scores", "keep_list", "read_scores", "score_table", "write_table"]
+__all__ = ["Scores", "keep_list", "read_scores", "score_table", "verdicts", "write_table"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -46,17 +46,32 @@ class Scores:
     """Which policy acted; None where the dataset does not say."""
     borderline: Mask
     """Whose label could go either way."""
+    verdict: list[str]
+    """`kept`, `dropped` or `unsure`."""
+    reason: list[str]
+    """Why a trajectory is unsure or dropped."""
 
     def __len__(self) -> int:
         return len(self.ids)
 
 
-def keep_list(mixed: TrajectorySet, mask: Mask) -> dict[str, list[int] | list[str]]:
-    """keep.json: ids of the kept, as integers where all ids of the set are."""
-    kept = [str(name) for name in mixed.ids[mask]]
-    if all(name.isascii() and name.isdigit() for name in map(str, mixed.ids)):
-        return {"episodes": [int(name) for name in kept]}
-    return {"episodes": kept}
+def keep_list(mixed: TrajectorySet, mask: Mask, unsure: Mask) -> dict[str, list[int] | list[str]]:
+    """keep.json: ids of the kept and of the unsure, as integers where all ids of the set are."""
+    numbers = all(name.isascii() and name.isdigit() for name in map(str, mixed.ids))
+
+    def named(chosen: Mask) -> list[int] | list[str]:
+        names = [str(name) for name in mixed.ids[chosen]]
+        return [int(name) for name in names] if numbers else names
+
+    return {"episodes": named(mask), "unsure": named(unsure)}
+
+
+def verdicts(keep: Mask, unsure: Mask) -> list[str]:
+    """`kept`, `dropped` or `unsure` for each trajectory."""
+    return [
+        "unsure" if doubtful else "kept" if kept else "dropped"
+        for kept, doubtful in zip(keep, unsure, strict=True)
+    ]
 
 
 def score_table(
@@ -65,6 +80,7 @@ def score_table(
     votes: Integers,
     keep: Mask,
     marks: Mapping[str, Mask] | None = None,
+    words: Mapping[str, Sequence[str]] | None = None,
 ) -> list[list[str]]:
     """A header and one row per trajectory, as text that is safe in a spreadsheet.
 
@@ -74,6 +90,7 @@ def score_table(
         votes: Votes for each.
         keep: Which were kept.
         marks: Further columns `seed` and `borderline`, for the table of a run.
+        words: Further columns `verdict` and `reason`, for the table of a run.
     """
     marks = marks or {}
     columns = {
@@ -90,6 +107,8 @@ def score_table(
         columns["source"] = [_guarded(name) for name in trajectories.sources]
     if "borderline" in marks:
         columns["borderline"] = _bits(marks["borderline"])
+    for name, texts in (words or {}).items():
+        columns[name] = [_guarded(text) for text in texts]
     return [list(columns), *(list(row) for row in zip(*columns.values(), strict=True))]
 
 
@@ -117,16 +136,19 @@ def read_scores(path: Path) -> Scores:
     columns = {name: [row[index] for row in rows] for index, name in enumerate(header)}
     number = {name: _floats(columns[name]) for name in _NUMBERS}
     sources = columns.get("source")
+    keep = number["keep"] == 1
     return Scores(
         ids=[_unguarded(word) for word in columns["episode"]],
         confidence=number["confidence"],
         votes=number["votes"].astype(np.int64),
-        keep=number["keep"] == 1,
+        keep=keep,
         seed=number["seed"] == 1,
         returns=number["return"],
         lengths=number["length"].astype(np.int64),
         sources=None if sources is None else [_unguarded(word) for word in sources],
         borderline=number["borderline"] == 1,
+        verdict=columns.get("verdict", verdicts(keep, np.zeros_like(keep))),
+        reason=columns.get("reason", [""] * len(rows)),
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import fields
 
+import numpy as np
+
 from pubc.pu.auto.quality import Quality
 from pubc.runs.find_expert import Result
 from pubc.runs.folder.round_files import UNREADABLE
@@ -35,6 +37,9 @@ def result_of(run: Run) -> Result:
             quality=Quality(**told, borderline=scores.borderline),
             advice=tuple(map(str, document["advice"])),
             problems=tuple(Problem(**problem) for problem in document["problems"]),
+            unsure=np.array([word == "unsure" for word in scores.verdict], dtype=np.bool_),
+            reasons=tuple(scores.reason),
+            opinion=None,
         )
     except UNREADABLE as error:
         raise unreadable(run.path, error) from None
