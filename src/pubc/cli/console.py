@@ -10,7 +10,9 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,6 +30,7 @@ __all__ = [
     "progress",
     "say",
     "warn",
+    "warn_unsound",
 ]
 
 Progress = Callable[[int, str], None]
@@ -61,6 +64,15 @@ def say(text: str = "") -> None:
 def warn(text: str) -> None:
     """Print a line about the run to standard error."""
     print(f"pubc: {clean(text)}", file=sys.stderr)
+
+
+def warn_unsound(run: Path, document: Mapping[str, Any]) -> None:
+    """Say of a filter run that is used further that its selection is not sound."""
+    if document.get("sound") is False:
+        warn(
+            f"the selection of {run} is not sound (status {document.get('status')}); what follows "
+            f"from it may not be either. `pubc report {run}` says why."
+        )
 
 
 def headline(text: str, tone: str = "plain") -> None:

@@ -81,6 +81,7 @@ class Filter:
             raise UsageError("--resume RUN stands alone: data and settings are read from RUN.")
         document = RunFolder(folder).read()
         if RunFolder(folder).finished:
+            RunFolder(folder).check_parts()
             if not self.json:
                 say(f"{folder} is finished already: {document['status']}.")
             return document

@@ -13,7 +13,7 @@ import numpy as np
 import tyro
 
 from pubc import formats
-from pubc.cli.console import facts, histogram, progress, say
+from pubc.cli.console import facts, histogram, progress, say, warn_unsound
 from pubc.cli.dataset_flag import Dataset
 from pubc.errors import UsageError
 from pubc.results import key_of
@@ -64,7 +64,8 @@ class Score:
 
         if self.out is not None:
             claim(self.out, KIND, force=self.force)
-        trained, _ = open_filter(self.filter)
+        trained, document = open_filter(self.filter)
+        warn_unsound(self.filter, document)
         threshold = trained.check_threshold()
         trajectories = formats.read(self.data, self.reading)
         with self._bench() as bench:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from pubc import formats
-from pubc.cli.console import facts, headline, progress
+from pubc.cli.console import facts, headline, progress, warn_unsound
 from pubc.cli.dataset_flag import Dataset
 from pubc.cli.policies.metric_followers import Follower, open_followers
 from pubc.cli.policies.seeds_flag import parse_seeds
@@ -258,7 +258,10 @@ def _dataset(path: Path) -> Path:
     """The dataset itself, or the trajectories that a filter run kept."""
     from pubc.runs.folder.run_folder import RunFolder, is_run
 
-    return RunFolder(path).kept() if is_run(path) else path
+    if not is_run(path):
+        return path
+    warn_unsound(path, RunFolder(path).read())
+    return RunFolder(path).kept()
 
 
 def _plain(value: Any) -> Any:

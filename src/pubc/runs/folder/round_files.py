@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import zipfile
 import zlib
@@ -13,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pubc.errors import DataError
+from pubc.formats.core.findings import Findings
+from pubc.formats.npz_archive import load_arrays
 from pubc.pu.judge import Cut, Training, Verdict
 from pubc.pu.rounds import Round
 from pubc.storage import append_line, atomic_file
@@ -29,6 +32,9 @@ UNREADABLE = (
     EOFError,
     OSError,
     RecursionError,
+    MemoryError,
+    NotImplementedError,
+    csv.Error,
     zipfile.BadZipFile,
     zlib.error,
 )
@@ -144,15 +150,12 @@ def stored_arrays(path: Path) -> dict[str, NDArray[Any]]:
 
     Raises:
         ValueError: It is packed, as ours never are: a small file could fill all memory.
+        DataError: It is not a whole archive, or an array is larger than the file.
     """
-    # Opened here, or numpy would leave a file that is no archive open.
-    with path.open("rb") as raw:
-        with zipfile.ZipFile(raw) as archive:
-            if any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()):
-                raise ValueError(f"{path.name} is compressed, which no file of a run is")
-        raw.seek(0)
-        with np.load(raw, allow_pickle=False) as file:
-            return {key: file[key] for key in file.files}
+    with path.open("rb") as raw, zipfile.ZipFile(raw) as archive:
+        if any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()):
+            raise ValueError(f"{path.name} is compressed, which no file of a run is")
+    return load_arrays(path, Findings(path))
 
 
 def _arrays_name(number: int) -> str:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from pubc.errors import DataError, UsageError
 from pubc.pu.rounds import Round
+from pubc.runs.folder.document_types import check_types
 from pubc.runs.folder.round_files import read_rounds, save_round
 from pubc.storage import (
     MANIFEST,
@@ -121,6 +122,7 @@ class RunFolder:
                 code="wrong_kind",
                 field="kind",
             )
+        check_types(self.path, document)
         return document
 
     def check_finished(self) -> dict[str, Any]:
@@ -145,12 +147,26 @@ class RunFolder:
         Raises:
             DataError: A network was changed, is missing, or was added.
         """
-        for fault in verify(self.path, under=f"{self.shelf.name}/"):
-            raise DataError(
-                f"{self.path}: {fault.file} is not as `pubc filter` wrote it ({fault.reason}). "
-                "Run the filter again.",
-                code="bad_weights",
-            )
+        self.check_parts(f"{self.shelf.name}/", code="bad_weights")
+
+    def check_parts(self, *names: str, code: str = "changed") -> None:
+        """See that parts of a finished run are as it left them.
+
+        Args:
+            names: How the names of those parts begin; all of them where none is given.
+            code: The short name of the fault.
+
+        Raises:
+            DataError: A part was changed, is missing, or was added.
+        """
+        for name in names or ("",):
+            for fault in verify(self.path, under=name):
+                raise DataError(
+                    f"{self.path}: {fault.file} is not as `pubc filter` wrote it "
+                    f"({fault.reason}). Run the filter again.",
+                    code=code,
+                    field=fault.file,
+                )
 
     def kept(self) -> Path:
         """Where the kept trajectories lie.
@@ -170,6 +186,8 @@ class RunFolder:
                 f"{self.path}: the filter kept no trajectories, so there is nothing to learn from.",
                 code="empty",
             )
+        if self.finished:
+            self.check_parts("run.json", name)
         return self.path / name
 
     def save_round(self, done: Round) -> None:
