@@ -50,7 +50,10 @@ def test_the_expert_is_found_and_everything_is_written(data: Path, finished: Pat
     assert document["sound"] is True
     assert document["truth_report"]["accuracy"] == 1.0
     assert document["truth_report"]["auc_without_seeds"] == 1.0
-    assert json.loads((finished / "keep.json").read_text()) == {"episodes": list(range(8))}
+    assert json.loads((finished / "keep.json").read_text()) == {
+        "episodes": list(range(8)),
+        "unsure": [],
+    }
     kept = pubc.load(finished / document["kept_path"])
     mixed = pubc.load(data)
     assert np.array_equal(kept.flat().observations, mixed[:8].flat().observations)
@@ -62,7 +65,7 @@ def test_scores_say_what_happened_to_every_trajectory(finished: Path):
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == [
         "episode", "confidence", "votes", "keep", "seed", "return", "length", "source",
-        "borderline",
+        "borderline", "verdict", "reason",
     ]  # fmt: skip
     assert [row["keep"] for row in rows] == ["1"] * 8 + ["0"] * 8
     assert [row["seed"] for row in rows] == ["1"] * 3 + ["0"] * 13

@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pubc.pu.second_opinion.actors import Actors, learn_actors, on_rows
 from pubc.pu.second_opinion.rows import Rows
+from pubc.pu.second_opinion.told_network import Actors, learn_actors, on_rows
 
 __all__ = ["EVIDENCE", "TWO_SIDED", "Fit", "View", "measure", "open_view", "reopen_view"]
 
@@ -103,8 +103,8 @@ class View:
         factor, aim = self._normal(positives)
         return Fit(
             torch.cholesky_solve(aim, factor),
-            self.inverse_joint @ self._means(self.joint)[positives].mean(0),
-            self.inverse_situations @ self._means(self.situations)[positives].mean(0),
+            self.inverse_joint @ self.rows.mean(self.joint)[positives].mean(0),
+            self.inverse_situations @ self.rows.mean(self.situations)[positives].mean(0),
             self.actors.code(positives),
             quick,
         )
@@ -140,16 +140,13 @@ class View:
         gram.diagonal().add_(keep)
         return torch.linalg.cholesky(gram), features.T @ (self.rows.actions[members] * weight)
 
-    def _means(self, features: Tensor) -> Tensor:
-        return self.rows.mean(features)
-
     def _leave_out(
         self, positives: Tensor, guess: Tensor, told: Tensor, joint: Tensor, situations: Tensor
     ) -> None:
         """Replace what is expected of each positive by what a fit without it expects."""
         factor, _ = self._normal(positives)
         inverse = torch.cholesky_inverse(factor)
-        joint_means, means = self._means(self.joint), self._means(self.situations)
+        joint_means, means = self.rows.mean(self.joint), self.rows.mean(self.situations)
         for trajectory in positives.tolist():
             rows = self.rows.of(trajectory)
             others = positives[positives != trajectory]

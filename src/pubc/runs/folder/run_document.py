@@ -74,10 +74,7 @@ def begin_document(
             "positions": inside.tolist(),
             "ids": [str(i) for i in mixed.ids[inside]],
         },
-        "bad": {
-            "episodes": config.bad_episodes,
-            "ids": [str(i) for i in mixed.ids[ready.known_bad]],
-        },
+        "bad": _bad(config, mixed, ready),
         "recipe": recipe_to_json(recipe),
         "settings": {
             "recipe": config.recipe,
@@ -95,6 +92,11 @@ def begin_document(
         "per_step": config.per_step,
         "problems": [dataclasses.asdict(problem) for problem in (*mixed.problems, *ready.problems)],
     }
+
+
+def _bad(config: FilterConfig, mixed: TrajectorySet, ready: Prepared) -> dict[str, Any]:
+    ids = [str(name) for name in mixed.ids[ready.known_bad]]
+    return {"episodes": config.bad_episodes, "ids": ids}
 
 
 def _versions(asked: str) -> dict[str, Any]:
