@@ -12,12 +12,12 @@ ROOT = Path(pubc.__file__).parent
 LAYERS = [
     {"__main__"},
     {"cli"},
-    {"experiments"},
-    {"runs"},
+    {"experiments", "api", "review"},
     {"report"},
+    {"runs"},
     {"policies", "collect", "pu"},
     {"acting"},
-    {"formats", "select", "nets", "metrics", "results", "engine", "zoo"},
+    {"formats", "select", "nets", "metrics", "results", "engine", "zoo", "labels"},
     {"trajectory"},
     {"storage"},
     {"errors", "streams", "threads", "version"},
@@ -60,6 +60,8 @@ FRIENDS = {
     "zarr": {"formats/zarr/zarr_read.py"},
     "crc32c": {"formats/rlds/tfrecords.py"},
     "trifinger_rl_datasets": {"acting/environments/trifinger.py"},
+    "starlette": {"review/app.py"},
+    "uvicorn": {"review/serve.py"},
     "onnxruntime": {"policies/export_policy.py"},
 }
 

@@ -18,6 +18,7 @@ from pubc.cli.main import COMMANDS
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PYTHON_PAGES = sorted((ROOT / "docs" / "python").glob("*.md"))
 BLOCK = re.compile(
     r"(?P<skip><!-- not run: [^\n]+ -->\n+)?^```(?P<language>python|sh)\n(?P<code>.*?)^```",
     re.MULTILINE | re.DOTALL,
@@ -47,6 +48,15 @@ def test_every_block_runs(page: Path, tmp_path: Path):
             f"block {number} of {page.name} ended with {done.returncode}:\n{match['code']}\n"
             f"{done.stdout}\n{done.stderr}"
         )
+
+
+def test_no_block_for_researchers_is_longer_than_twelve_lines():
+    found = [
+        (page, match["code"]) for page in PYTHON_PAGES for match in BLOCK.finditer(page.read_text())
+    ]
+    assert len(found) > 10
+    for page, code in found:
+        assert len(code.splitlines()) <= 12, f"{page.name}:\n{code}"
 
 
 def test_every_command_is_documented():

@@ -11,29 +11,43 @@ from typing import TYPE_CHECKING, Any
 from pubc.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from pubc.api.clone_and_evaluate import Evaluation, clone, evaluate, export, load_policy
+    from pubc.api.expert_finder import ExpertFinder
     from pubc.errors import PubcError
     from pubc.formats import load, save
+    from pubc.formats.in_memory import from_arrays, from_episodes
     from pubc.runs.find_expert import Result, find_expert
     from pubc.trajectory import Trajectory, TrajectorySet
 
 __all__ = [
+    "Evaluation",
+    "ExpertFinder",
     "PubcError",
     "Result",
     "Trajectory",
     "TrajectorySet",
+    "clone",
+    "evaluate",
+    "export",
     "find_expert",
+    "from_arrays",
+    "from_episodes",
     "load",
+    "load_policy",
     "save",
 ]
 
 _HOME = {
     "PubcError": "pubc.errors",
-    "Trajectory": "pubc.trajectory",
-    "TrajectorySet": "pubc.trajectory",
-    "Result": "pubc.runs.find_expert",
-    "find_expert": "pubc.runs.find_expert",
-    "load": "pubc.formats",
-    "save": "pubc.formats",
+    **dict.fromkeys(("Trajectory", "TrajectorySet"), "pubc.trajectory"),
+    **dict.fromkeys(("load", "save"), "pubc.formats"),
+    **dict.fromkeys(("from_arrays", "from_episodes"), "pubc.formats.in_memory"),
+    **dict.fromkeys(("Result", "find_expert"), "pubc.runs.find_expert"),
+    "ExpertFinder": "pubc.api.expert_finder",
+    **dict.fromkeys(
+        ("Evaluation", "clone", "evaluate", "export", "load_policy"),
+        "pubc.api.clone_and_evaluate",
+    ),
 }
 
 

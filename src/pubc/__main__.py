@@ -1,10 +1,19 @@
-"""`python -m pubc` is `pubc`, for places where the script is not on the path."""
+"""`pubc` and `python -m pubc`: deaf to nothing, from the first line on."""
 
 import sys
 
-from pubc.cli.main import main
+from pubc.cli.startup import begin_quietly
 
 __all__ = ["main"]
+
+
+def main() -> int:
+    """Run the command that the shell names; the exit code."""
+    begin_quietly(sys.argv)
+    from pubc.cli.main import main as run
+
+    return run()
+
 
 if __name__ == "__main__":
     sys.exit(main())

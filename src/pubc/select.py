@@ -24,6 +24,7 @@ __all__ = [
     "by_ids",
     "by_source",
     "check_seeds",
+    "distinct",
     "listed_ids",
     "locate",
     "single_steps",
@@ -230,13 +231,13 @@ def check_seeds(mixed: TrajectorySet, seeds: TrajectorySet) -> tuple[Problem, ..
                 "A second one would make the estimate of quality much sharper.",
             )
         )
-    copies = len(seeds) - len({_digest(seeds, index) for index in range(len(seeds))})
+    copies = len(seeds) - len(distinct(seeds))
     if copies:
         said.append(
             Problem(
                 "seed_duplicates",
                 "warned",
-                f"{copies:,} seed trajectories repeat another seed exactly and add nothing.",
+                f"{copies:,} seed trajectories repeat another seed exactly; each counts once.",
                 "observations",
                 copies,
             )
@@ -265,6 +266,14 @@ def _check_shapes(mixed: TrajectorySet, seeds: TrajectorySet) -> None:
             code="bad_shape",
             field="observations",
         )
+
+
+def distinct(trajectories: TrajectorySet) -> Integers:
+    """Positions of the trajectories that repeat none before them, in order."""
+    first: dict[bytes, int] = {}
+    for index in range(len(trajectories)):
+        first.setdefault(_digest(trajectories, index), index)
+    return np.asarray(list(first.values()), dtype=np.int64)
 
 
 def single_steps(mixed: TrajectorySet) -> TrajectorySet:

@@ -8,7 +8,7 @@ import numpy as np
 from pubc.collect import Request, custom
 from pubc.collect.finished_parts import part_path, write_part
 from pubc.collect.put_together import assemble
-from pubc.collect.source_quota import Ledger, Quota
+from pubc.collect.source_quota import Quota, SourceProgress
 from pubc.trajectory import Columns, Trajectory
 
 SIZE, LENGTH, PARTS, PER_PART = 300, 200, 12, 5
@@ -16,9 +16,9 @@ RECIPE = custom("humanoid", {"E+": "humanoid/expert", "N": "noise"})
 REQUEST = Request(RECIPE, None, PARTS * PER_PART, seed_steps=0)
 
 
-def played(folder: Path) -> Ledger:
+def played(folder: Path) -> SourceProgress:
     """A source whose observations count through all its steps."""
-    ledger = Ledger("E+", 0, REQUEST.quota(1.0), LENGTH, folder)
+    progress = SourceProgress("E+", 0, REQUEST.quota(1.0), LENGTH, folder)
     for first in range(0, PARTS * PER_PART, PER_PART):
         trajectories = []
         for index in range(first, first + PER_PART):
@@ -29,15 +29,15 @@ def played(folder: Path) -> Ledger:
             steps = Columns(observations[:-1], observations[:-1, :2], rows[:-1], flags[0], flags[1])
             trajectories.append(Trajectory("x", steps, observations[-1], "E+"))
         write_part(part_path(folder, 0, "E+", first, PER_PART), trajectories)
-    ledger.resume()
-    return ledger
+    progress.resume()
+    return progress
 
 
 def test_a_mixture_is_assembled_without_holding_it(tmp_path: Path):
-    ledger = played(tmp_path)
+    progress = played(tmp_path)
     assemble(REQUEST, [played(tmp_path)], tmp_path, {})  # what is loaded once is not counted
     tracemalloc.start()
-    mixed, _ = assemble(REQUEST, [ledger], tmp_path, {})
+    mixed, _ = assemble(REQUEST, [progress], tmp_path, {})
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     size = mixed.steps * (SIZE + 3) * 4
@@ -59,9 +59,9 @@ def test_every_trajectory_is_there_once_and_whole(tmp_path: Path):
 
 def test_noise_follows_a_quota_of_steps(tmp_path: Path):
     request = Request(RECIPE, 450, seed_steps=0)
-    ledger = played(tmp_path)
-    ledger.quota = Quota(450, None)
-    mixed, _ = assemble(request, [ledger], tmp_path, {})
+    progress = played(tmp_path)
+    progress.quota = Quota(450, None)
+    mixed, _ = assemble(request, [progress], tmp_path, {})
     noise = mixed[mixed.sources == "N"]
     assert noise.steps == 450
     assert sorted(noise.lengths.tolist()) == [50, 200, 200]

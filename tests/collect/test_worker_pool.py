@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pubc.collect.worker_pool import Crew, Limit, Task
+from pubc.collect.worker_pool import Limit, Task, WorkerPool
 
 pytest.importorskip("mujoco")
 SETUP = {
@@ -25,9 +25,9 @@ def test_a_task_under_way_ends_when_it_is_told_that_less_of_it_is_needed(
     ]
     under_way = {0, 1}
     answers = []
-    with Crew(SETUP, 2, tmp_path) as crew:
-        crew.sizes()
-        for answer in crew.work(
+    with WorkerPool(SETUP, 2, tmp_path) as pool:
+        pool.sizes()
+        for answer in pool.work(
             lambda: tasks.pop(0) if tasks else None,
             lambda: [Limit("E+", first, most) for first in under_way],
         ):

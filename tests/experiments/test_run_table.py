@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pubc.experiments.cell import DatasetSpec
-from pubc.experiments.record_files import Book
+from pubc.experiments.record_files import RecordFiles
 from pubc.experiments.run_table import Plan
 from pubc.results import read
 from tests.experiments.tiny import labelled, plan, records, run
@@ -57,11 +57,11 @@ def test_a_row_without_its_data_says_what_to_give(whole):
 
 def test_records_are_read_back_in_the_order_of_the_table(whole, tmp_path):
     chosen, found = whole
-    book = Book(tmp_path, chosen, "the command")
+    book = RecordFiles(tmp_path, chosen, "the command")
     book.write(2.5)
     lines = [record.document() for record in read(tmp_path / "tiny.jsonl")]
     assert [one["key"] for one in lines] == [one["key"] for one in found]
-    Book(tmp_path, chosen, "the command").write(1.0)
+    RecordFiles(tmp_path, chosen, "the command").write(1.0)
     head = json.loads((tmp_path / "tiny.json").read_text())
     assert head["wall_seconds"] == 3.5
     assert (head["command"], head["cells"], head["rows"]) == ("the command", 12, ["push", "lift"])

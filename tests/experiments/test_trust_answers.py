@@ -8,7 +8,7 @@ import pytest
 
 from pubc.cli.main import main as pubc_command
 from pubc.engine import open_engine
-from pubc.experiments.record_files import Book
+from pubc.experiments.record_files import RecordFiles
 from pubc.experiments.stage_cache import Cache
 from pubc.experiments.stage_versions import versions
 from pubc.experiments.trust import answers, questions
@@ -82,7 +82,7 @@ def test_a_question_that_fails_is_a_record_and_can_be_asked_again(tmp_path, monk
 def test_the_table_shows_every_measure_of_every_family_and_of_all(tmp_path, asked):
     chosen = plan(tmp_path)
     ask(chosen)
-    Book(tmp_path / "records", chosen, "pubc reproduce trust").write(1.0)
+    RecordFiles(tmp_path / "records", chosen, "pubc reproduce trust").write(1.0)
     sheet = read_table(tmp_path / "records", "trust").sheet
     assert [row.name for row in sheet.rows] == ["tiny piles", ALL]
     assert sheet.columns == tuple(MEASURES)

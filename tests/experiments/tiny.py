@@ -15,7 +15,7 @@ import numpy as np
 import pubc
 from pubc.engine import open_engine
 from pubc.experiments.cell import Cell, DatasetSpec, FilterSpec, Scale, SeedSpec, Table
-from pubc.experiments.record_files import Book
+from pubc.experiments.record_files import RecordFiles
 from pubc.experiments.run_table import Plan, Progress, reproduce
 from pubc.experiments.stage_cache import Cache
 from pubc.experiments.stage_versions import versions
@@ -80,7 +80,7 @@ def run(chosen: Plan, engine: str, *, retry_failed: bool = False) -> Iterator[Pr
 
 def records(chosen: Plan, out: Path) -> list[dict[str, Any]]:
     """The records without what a clock said."""
-    found = Book(out / "records", chosen, "tiny").write(0.0)
+    found = RecordFiles(out / "records", chosen, "tiny").write(0.0)
     return [{k: v for k, v in one.items() if k != "seconds"} for one in found]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from pubc.errors import UsageError
 from pubc.policies import trainer
-from pubc.policies.checkpoints_scored import Checkups
+from pubc.policies.checkpoints_scored import ScoredCheckpoints
 from pubc.policies.train_options import TrainOptions
 from pubc.policies.training_run import Session
 from pubc.results import Record, read
@@ -21,7 +21,9 @@ def session(out: Path, *, every: int = 20, resume: bool = False, epochs: int = 6
         action = policy.begin(None)(tiny().columns.observations[0], 0.0)
         return Record({"kind": "evaluate", "updates": updates}, {"action": action.tolist()})
 
-    return Session(run, out, {}, resume=resume, every=0.0, checkups=Checkups(every, measure))
+    return Session(
+        run, out, {}, resume=resume, every=0.0, checkups=ScoredCheckpoints(every, measure)
+    )
 
 
 def looked_at(folder: Path) -> list[int]:
@@ -67,4 +69,4 @@ def test_a_run_that_was_stopped_has_the_same_looks(tmp_path: Path, stop: int):
 
 def test_looking_every_zero_updates_is_refused():
     with pytest.raises(UsageError, match="every 1 or more updates"):
-        Checkups(0, lambda policy, updates: Record({}, {}))
+        ScoredCheckpoints(0, lambda policy, updates: Record({}, {}))

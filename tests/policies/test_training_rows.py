@@ -5,12 +5,12 @@ import pytest
 import torch
 
 from pubc.errors import DataError
-from pubc.policies.training_rows import MARGIN, Feed, survey
+from pubc.policies.training_rows import MARGIN, TrainingRows, facts_of
 from pubc.trajectory import Columns, TrajectorySet
 from tests.policies.sets import tiny
 
 
-def gather(feed: Feed, positions) -> tuple[torch.Tensor, torch.Tensor]:
+def gather(feed: TrainingRows, positions) -> tuple[torch.Tensor, torch.Tensor]:
     inputs, targets = torch.empty(len(positions), 6), torch.empty(len(positions), 2)
     feed.gather(np.asarray(positions), inputs, targets)
     return inputs, targets
@@ -18,9 +18,12 @@ def gather(feed: Feed, positions) -> tuple[torch.Tensor, torch.Tensor]:
 
 def test_disk_and_memory_give_the_same_rows():
     data = tiny()[[3, 1, 7]]
-    facts = survey(data)
+    facts = facts_of(data)
     order = np.random.default_rng(0).permutation(data.steps)
-    held, read = gather(Feed(data, facts), order), gather(Feed(data, facts, memory=0), order)
+    held, read = (
+        gather(TrainingRows(data, facts), order),
+        gather(TrainingRows(data, facts, memory=0), order),
+    )
     assert torch.equal(held[0], read[0])
     assert torch.equal(held[1], read[1])
     assert (held[0][:, -1] == 1).all()
@@ -28,8 +31,8 @@ def test_disk_and_memory_give_the_same_rows():
 
 def test_rows_are_those_of_the_trajectories_asked_for():
     data = tiny()[[3, 1]]
-    facts = survey(data)
-    inputs, targets = gather(Feed(data, facts), [0, 30])
+    facts = facts_of(data)
+    inputs, targets = gather(TrainingRows(data, facts), [0, 30])
     first = [data[0].steps, data[1].steps]
     wanted = np.stack([facts.normaliser(s.observations[:1])[0] for s in first])
     assert np.array_equal(inputs[:, :-1], wanted)
@@ -39,7 +42,7 @@ def test_rows_are_those_of_the_trajectories_asked_for():
 
 def test_actions_come_back_and_stay_within_the_range():
     data = tiny()
-    span = survey(data).actions
+    span = facts_of(data).actions
     units = span.to_unit(data.columns.actions)
     assert np.abs(units).max() <= 1 / MARGIN + 1e-6
     assert np.allclose(span.from_unit(units), data.columns.actions, atol=1e-6)
@@ -51,7 +54,7 @@ def test_a_constant_dimension_is_shifted_but_not_scaled():
     seen, acted = np.array(data.columns.observations), np.array(data.columns.actions)
     seen[:, 2], acted[:, 1] = 7.0, 0.25
     columns = Columns(seen, acted, None, data.columns.terminals, data.columns.timeouts)
-    facts = survey(TrajectorySet.from_flat(columns, data.lengths))
+    facts = facts_of(TrajectorySet.from_flat(columns, data.lengths))
     assert facts.normaliser.scale[2] == 1
     assert (facts.normaliser(seen)[:, 2] == 0).all()
     assert (facts.actions.to_unit(acted)[:, 1] == 0).all()
@@ -66,17 +69,17 @@ def test_a_value_that_is_not_finite_is_refused(name: str):
     columns = Columns(**arrays, rewards=None, terminals=data.columns.terminals,
                       timeouts=data.columns.timeouts)  # fmt: skip
     with pytest.raises(DataError, match=f"{name} hold values that are not finite in dimension 1"):
-        survey(TrajectorySet.from_flat(columns, data.lengths))
+        facts_of(TrajectorySet.from_flat(columns, data.lengths))
 
 
 def test_an_empty_set_is_refused():
     with pytest.raises(DataError, match="no trajectories to learn from"):
-        survey(tiny()[:0])
+        facts_of(tiny()[:0])
 
 
 def test_several_sets_are_surveyed_as_one():
     data = tiny()
-    whole, parts = survey(data), survey(data[:7], data[7:])
+    whole, parts = facts_of(data), facts_of(data[:7], data[7:])
     assert np.allclose(whole.normaliser.mean, parts.normaliser.mean, atol=1e-6)
     assert np.allclose(whole.normaliser.scale, parts.normaliser.scale, atol=1e-6)
     assert np.array_equal(whole.actions.high, parts.actions.high)
@@ -84,6 +87,6 @@ def test_several_sets_are_surveyed_as_one():
 
 def test_the_fingerprint_follows_the_content():
     data = tiny()
-    assert survey(data).fingerprint == survey(data[:]).fingerprint
-    assert survey(data).fingerprint != survey(data[::-1][:19]).fingerprint
-    assert survey(data).fingerprint != survey(tiny(seed=1)).fingerprint
+    assert facts_of(data).fingerprint == facts_of(data[:]).fingerprint
+    assert facts_of(data).fingerprint != facts_of(data[::-1][:19]).fingerprint
+    assert facts_of(data).fingerprint != facts_of(tiny(seed=1)).fingerprint

@@ -5,10 +5,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from pubc.pu.algorithm import Loop, Pile, Round, filter_rounds, majority
+from pubc.pu.algorithm import filter_rounds, majority
 from pubc.pu.auto.attempts import decisive
-from pubc.pu.judge import Verdict, mean_confidence
-from pubc.pu.paper.threshold import Cut, fixed
+from pubc.pu.guarded_rounds import Loop, guarded_rounds
+from pubc.pu.judge import Cut, Verdict, mean_confidence
+from pubc.pu.paper.threshold import fixed
+from pubc.pu.rounds import Pile, Round
 from pubc.streams import Key
 from tests.pu.piles import pile
 
@@ -28,7 +30,7 @@ def answers(*rounds):
 
 def play(mixed, judge, *, seeds=(0,), threshold=HALF, **loop):
     return list(
-        filter_rounds(
+        guarded_rounds(
             Pile.of(mixed, mixed[list(seeds)]),
             judge=judge,
             threshold=threshold,
@@ -179,7 +181,7 @@ def test_finished_rounds_are_taken_as_they_are():
     matrices = [[[1, 1, 0, 0]], [[1, 1, 1, 0]], [[1, 1, 1, 0]]]
     whole = play(mixed, answers(*matrices))
     rest = list(
-        filter_rounds(
+        guarded_rounds(
             Pile.of(mixed, mixed[[0]], done=whole[:2]),
             judge=answers(*matrices[2:]),
             threshold=HALF,
@@ -200,3 +202,22 @@ def test_the_judge_gets_its_own_randomness_every_round():
     play(pile([3], steps=4), remembers, max_rounds=3)
     drawn = {key.rng().random() for key in keys}
     assert len(drawn) == len(keys)
+
+
+def test_algorithm_1_alone_stops_where_two_rounds_agree():
+    mixed = pile([100], steps=2)
+    grown = np.zeros((4, 1, 100))
+    for number, many in enumerate((10, 13, 15, 15)):
+        grown[number, 0, :many] = 1.0
+    start = Pile.of(mixed, mixed[[0]])
+    rounds = list(filter_rounds(start, judge=answers(*grown), threshold=HALF, key=Key(0)))
+    assert [r.changed for r in rounds] == [0.09, 0.03, 0.02]
+    assert [r.status for r in rounds] == [None, None, None]
+    exact = filter_rounds(start, judge=answers(*grown), threshold=HALF, key=Key(0), tolerance=0)
+    assert [r.kept for r in exact] == [10, 13, 15, 15]
+
+
+def test_without_a_threshold_nobody_has_a_majority():
+    votes, selected = majority(np.array([[0.9, np.nan], [0.9, 0.1]]), None)
+    assert votes.tolist() == [0, 0]
+    assert not selected.any()

@@ -31,8 +31,8 @@ FLAGS = [
     "--disable-dev-shm-usage",
     "--hide-scrollbars",
     "--remote-debugging-pipe",
-    # Nothing can be reached, whatever the page would like to.
-    "--host-resolver-rules=MAP * ~NOTFOUND",
+    # Nothing but this machine can be reached, whatever the page would like to.
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]
 
 
@@ -74,8 +74,10 @@ class Browser:
         """Ask the page for something and wait for the answer."""
         return self._ask(method, self._session, **parameters)
 
-    def open(self, path: Path, *, width: int = 1200, height: int = 900, dark: bool = False) -> None:
-        """Show a file, and wait until it is drawn."""
+    def open(
+        self, page: Path | str, *, width: int = 1200, height: int = 900, dark: bool = False
+    ) -> None:
+        """Show a file or an address, and wait until it is drawn."""
         self.send(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -86,7 +88,8 @@ class Browser:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.send("Emulation.setEmulatedMedia", features=[scheme])
         self.events.clear()
-        self.send("Page.navigate", url=path.resolve().as_uri())
+        address = page if isinstance(page, str) else page.resolve().as_uri()
+        self.send("Page.navigate", url=address)
         self.wait("(document.documentElement || {dataset: {}}).dataset.ready === 'yes'")
         # Two frames later everything has been painted.
         self.run("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))")
@@ -125,6 +128,13 @@ class Browser:
 
     def click(self, selector: str) -> None:
         self.run(f"document.querySelector({json.dumps(selector)}).click()")
+
+    def press(self, *keys: str) -> None:
+        """Press keys one after another, as a person would."""
+        for key in keys:
+            text = key if len(key) == 1 else ""
+            self.send("Input.dispatchKeyEvent", type="keyDown", key=key, text=text)
+            self.send("Input.dispatchKeyEvent", type="keyUp", key=key)
 
     def tip(self) -> str:
         """What the hover box says; empty where it is hidden."""

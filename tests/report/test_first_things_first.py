@@ -9,7 +9,7 @@ from pubc.cli.policies.comparison_plot import picture
 from pubc.report import write_report
 from pubc.report.payload import bars
 from pubc.report.policies import policies
-from pubc.report.run_reading import read_run
+from pubc.runs.folder.run_reading import read_run
 from pubc.storage import seal
 from tests.report.browser import needs_browser
 from tests.report.build import make_run
@@ -20,10 +20,11 @@ def test_e7_a_curve_that_is_a_density_is_drawn_at_the_height_of_the_bars(tmp_pat
     from dataclasses import replace
 
     done = read_run(make_run(tmp_path / "run", count=200)).rounds[-1]
-    flat = replace(done, curve=np.clip(done.curve, 0, None) / 2000)
+    low = replace(done.cut, curve=np.clip(done.cut.curve, 0, None) / 2000)
+    flat = replace(done, cut=low)
     drawn = bars(flat)
     assert sum(drawn["curve"]) == pytest.approx(sum(drawn["counts"]))
-    assert bars(done)["curve"] == pytest.approx(done.curve.tolist())  # a fit to counts stays
+    assert bars(done)["curve"] == pytest.approx(done.cut.curve.tolist())  # a fit to counts stays
 
 
 def test_e7_the_page_of_a_run_speaks_no_jargon(tmp_path):
@@ -89,3 +90,22 @@ def test_e7_a_phone_shows_the_page_and_that_wide_tables_go_on(chromium, run, sid
         assert max(chromium.run(places)) <= 400
     signs = "getComputedStyle(document.querySelector('.scroll')).backgroundImage"
     assert chromium.run(signs).count("linear-gradient") == 4
+
+
+@pytest.mark.parametrize("name", ["npz", "lerobot"])
+def test_w8_the_report_prints_no_lerobot_line_that_fails(tmp_path, name):
+    from pubc.report.sentences import next_commands
+
+    path = make_run(tmp_path / "run", count=60)
+    document = json.loads((path / "run.json").read_text())
+    document["data"]["format"] = name
+    document |= {"kept_path": f"kept.{name}", "to": None}
+    (path / "run.json").write_text(json.dumps(document))
+    seal(path, kind="filter")
+    told = dict(next_commands(read_run(path)))["LeRobot"]
+    if name == "npz":  # states alone, which lerobot's policies do not take
+        assert "lerobot-train" not in told
+    else:
+        assert "--policy.type=act" in told
+        assert f"--dataset.root={path / 'kept.lerobot'}" in told
+        assert "--dataset.episodes" not in told

@@ -15,9 +15,9 @@ from pubc.report import write_report
 from pubc.report.compare_runs import comparison
 from pubc.report.page import render
 from pubc.report.run_markdown import as_markdown
-from pubc.report.run_reading import read_run
 from pubc.report.sentences import command, next_commands
-from pubc.runs.run_folder import score_table, write_table
+from pubc.runs.folder.run_reading import read_run
+from pubc.runs.folder.run_tables import score_table, write_table
 from tests.report.browser import needs_browser
 from tests.report.build import make_run
 from tests.report.hostile import HOSTILE
@@ -126,14 +126,10 @@ def test_no_cell_of_the_scores_is_a_live_formula(tmp_path):
         lengths=np.ones(count, int),
         total_rewards=lambda: np.linspace(-5, 5, count),
     )
-    result = SimpleNamespace(
-        confidence=np.linspace(-1, 1, count),
-        votes=np.zeros(count, int),
-        mask=np.zeros(count, bool),
-        seeds=np.zeros(count, bool),
-        quality=SimpleNamespace(borderline=np.zeros(count, bool)),
-    )
-    write_table(tmp_path / "scores.csv", score_table(mixed, result), overwrite=False)
+    nobody = np.zeros(count, bool)
+    marks = {"seed": nobody, "borderline": nobody}
+    rows = score_table(mixed, np.linspace(-1, 1, count), np.zeros(count, int), nobody, marks)
+    write_table(tmp_path / "scores.csv", rows, overwrite=False)
     with (tmp_path / "scores.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == count

@@ -8,6 +8,7 @@ COMMANDS: dict[str, str] = {
     "demo": "find an expert in data that came with pubc, end to end",
     "inspect": "say what a dataset holds and every problem found in it",
     "filter": "keep the trajectories that look like the target expert's",
+    "review": "look at trajectories in the browser, mark them, filter with the marks",
     "score": "apply a trained filter to other data",
     "convert": "write a dataset in another format",
     "train": "learn a policy from a dataset, or from what a filter kept",
@@ -28,7 +29,7 @@ COMMANDS: dict[str, str] = {
 
 _ROOMS = {
     **dict.fromkeys(("inspect", "convert", "formats", "verify", "cache", "collect"), "data."),
-    **dict.fromkeys(("filter", "score", "report", "demo"), "filtering."),
+    **dict.fromkeys(("filter", "review", "score", "report", "demo"), "filtering."),
     **dict.fromkeys(("train", "evaluate", "export", "compare", "experts", "zoo"), "policies."),
     **dict.fromkeys(("reproduce", "completion"), ""),
 }

@@ -10,10 +10,14 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+from pubc.cli.plain_text import clean, one_line
 
 __all__ = [
     "Progress",
@@ -26,6 +30,7 @@ __all__ = [
     "progress",
     "say",
     "warn",
+    "warn_unsound",
 ]
 
 Progress = Callable[[int, str], None]
@@ -33,16 +38,6 @@ Progress = Callable[[int, str], None]
 
 _TONES = {"plain": "1", "good": "1;32", "caution": "1;33", "bad": "1;31", "quiet": "2"}
 _BARS = " ▁▂▃▄▅▆▇█"
-
-
-def clean(text: str) -> str:
-    """Text from data, made safe for a terminal: control characters become '?'."""
-    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
-
-
-def one_line(text: str) -> str:
-    """Text from data as a single safe line."""
-    return clean(text).replace("\n", " ")
 
 
 def csv_cell(value: object) -> str:
@@ -69,6 +64,15 @@ def say(text: str = "") -> None:
 def warn(text: str) -> None:
     """Print a line about the run to standard error."""
     print(f"pubc: {clean(text)}", file=sys.stderr)
+
+
+def warn_unsound(run: Path, document: Mapping[str, Any]) -> None:
+    """Say of a filter run that is used further that its selection is not sound."""
+    if document.get("sound") is False:
+        warn(
+            f"the selection of {run} is not sound (status {document.get('status')}); what follows "
+            f"from it may not be either. `pubc report {run}` says why."
+        )
 
 
 def headline(text: str, tone: str = "plain") -> None:

@@ -24,6 +24,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "pubc filter mixed.npz --seed-source expert --truth expert --out run",
         "pubc filter mixed.npz --seed-top 5% --dry-run",
     ),
+    "review": (
+        "pubc review mixed.npz",
+        "pubc review run --no-browser --port 8500",
+    ),
     "score": (
         "pubc score mixed.npz --filter run",
         "pubc score mixed.npz --filter run --out scores.csv",

@@ -11,14 +11,15 @@ import io
 import json
 import math
 import os
-import signal
 import sys
-import threading
 import traceback
+import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TextIO
 
 from pubc.cli.commands import COMMANDS, module_of
+from pubc.cli.plain_text import one_line
+from pubc.cli.startup import begin_quietly, begin_work, check_memory_limit
 from pubc.errors import (
     EnvironmentFailure,
     InterruptedRun,
@@ -40,6 +41,16 @@ Every command takes --json: one JSON document on standard output, nothing else t
 Exit codes: 0 ok, 2 usage, 3 bad input data, 4 environment (disk, memory, permission),
 5 interrupted and resumable, 6 finished but statistically unsound (when asked to be told).
 """
+_NO_MEMORY = (
+    "cannot allocate memory",
+    "can't allocate memory",
+    "failed to map segment",
+    "bad_alloc",
+    "can't start new thread",
+    "not enough memory",
+    "out of memory",
+)
+"""How loaders and libraries put it that there is no memory."""
 
 
 class Command(Protocol):
@@ -79,9 +90,14 @@ def _run(words: list[str]) -> int:
         print(f"pubc {__version__}")
         return 0
     as_json = "--json" in words
-    _stop_politely()
+    begin_quietly(words)
     try:
-        document = _parse(words).run()
+        check_memory_limit()
+        command = _parse(words)
+        begin_work()
+        if not os.environ.get("PUBC_DEBUG"):
+            warnings.showwarning = _tell_warning
+        document = command.run()
     except SystemExit as stop:  # --help
         return int(stop.code or 0)
     except BrokenPipeError:
@@ -99,13 +115,23 @@ def _ours(error: BaseException) -> PubcError:
         return error
     if isinstance(error, KeyboardInterrupt):
         return InterruptedRun("interrupted.")
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) or _means_no_memory(error):
         return EnvironmentFailure("not enough memory for this.")
     if isinstance(error, OSError):
         return EnvironmentFailure(f"{error.filename or 'the system'}: {error.strerror or error}.")
     if os.environ.get("PUBC_DEBUG"):
         raise error
     return _bug(error)
+
+
+def _means_no_memory(error: BaseException | None) -> bool:
+    """Whether a library said in its own words that it got no memory."""
+    while error is not None:
+        told = str(error).lower()
+        if isinstance(error, MemoryError) or any(words in told for words in _NO_MEMORY):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _forget_output() -> None:
@@ -153,8 +179,6 @@ def _plain(value: Any) -> Any:
 
 
 def _report(error: PubcError, as_json: bool) -> int:
-    from pubc.cli.console import one_line
-
     print(f"pubc: {one_line(str(error))}", file=sys.stderr)
     if as_json:
         facts: dict[str, Any] = {
@@ -177,17 +201,16 @@ def _print_anything() -> None:
             stream.reconfigure(errors="replace")
 
 
-def _stop_politely() -> None:
-    """A polite kill ends like Ctrl-C: files closed, temporaries removed, exit code 5."""
-
-    def stop(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        return  # only the main thread may; a program that calls main() elsewhere decides
-    for name in ("SIGTERM", "SIGHUP"):
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), stop)
+def _tell_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """A warning of a library as one line about the run, without a place in its code."""
+    print(f"pubc: a library warns: {one_line(str(message))}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pubc.engine import Engine
     from pubc.experiments.cell import DatasetSpec
-    from pubc.experiments.record_files import Book, Planned
+    from pubc.experiments.record_files import Planned, RecordFiles
     from pubc.experiments.run_table import Plan, Progress
     from pubc.experiments.stage_cache import Cache
     from pubc.experiments.trust.answers import SuitePlan
@@ -74,34 +74,34 @@ class Reproduce:
         """Compute what is missing, write the records, and draw the table."""
         if self.table is None:
             return self._tables()
-        from pubc.experiments.record_files import Book
+        from pubc.experiments.record_files import RecordFiles
 
         plan = self._plan()
-        book = Book(self.out / "records", plan, self._command())
+        files = RecordFiles(self.out / "records", plan, self._command())
         if self.list:
             return self._show_cells(plan)
         began = time.monotonic()
         try:
-            self._compute(plan, book, began)
+            self._compute(plan, files, began)
         except KeyboardInterrupt:
             raise InterruptedRun(
                 f"Stopped. Finished cells are kept in {self.out}; the same command goes on."
             ) from None
         finally:
-            documents = book.write(time.monotonic() - began)
+            documents = files.write(time.monotonic() - began)
         if not self.json:
-            self._show(plan, book)
+            self._show(plan, files)
         return {
             "table": self.table,
             "scale": plan.scale.name,
             "cells": len(plan.cells()),
             "failed": sum("failed" in document for document in documents),
-            "records": str(book.lines),
-            "head": str(book.head),
+            "records": str(files.lines),
+            "head": str(files.head),
             "results": documents,
         }
 
-    def _compute(self, plan: Planned, book: Book, began: float) -> None:
+    def _compute(self, plan: Planned, files: RecordFiles, began: float) -> None:
         from pubc.engine import open_engine
 
         with (
@@ -115,7 +115,7 @@ class Reproduce:
                 show(int(100 * share), f"{words} {now.word}".rstrip())
                 if time.monotonic() - written > 5:
                     written = time.monotonic()
-                    book.write(written - began)
+                    files.write(written - began)
 
     def _work(self, plan: Planned, engine: Engine) -> Iterator[Progress]:
         from pubc.experiments.run_table import Plan, reproduce
@@ -239,15 +239,15 @@ class Reproduce:
             show_places(cells)
         return {"table": self.table, "scale": plan.scale.name, "cells": cells}
 
-    def _show(self, plan: Planned, book: Book) -> None:
+    def _show(self, plan: Planned, files: RecordFiles) -> None:
         from pubc.report.tables import lines, read_table
 
         headline(plan.table.title)
-        made = read_table(book.lines.parent, plan.table.name).sheet
+        made = read_table(files.lines.parent, plan.table.name).sheet
         for line in lines(made, width=shutil.get_terminal_size().columns):
             say(line)
         say(f"Scaled down: {plan.table.scaled_down.get(plan.scale.name, 'nothing')}")
-        facts([("records", str(book.lines)), ("page", f"pubc report {book.lines.parent}")])
+        facts([("records", str(files.lines)), ("page", f"pubc report {files.lines.parent}")])
 
 
 COMMAND = Reproduce

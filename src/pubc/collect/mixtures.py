@@ -18,8 +18,8 @@ from typing import Any
 from pubc.collect.mixture_recipes import NOISE
 from pubc.collect.put_together import assemble, seed_positives
 from pubc.collect.request import Request
-from pubc.collect.source_quota import Ledger, Quota
-from pubc.collect.worker_pool import Crew, Sizes, Task
+from pubc.collect.source_quota import Quota, SourceProgress
+from pubc.collect.worker_pool import Sizes, Task, WorkerPool
 from pubc.errors import EnvironmentFailure, UsageError
 from pubc.formats import KINDS, save_sealed
 from pubc.formats.opening.detect import format_for_new
@@ -108,13 +108,13 @@ def collecting(
     resuming = _prepare(request, out, work, overwrite)
     # A resumed run was allowed to write its targets when it began.
     overwrite = overwrite or resuming
-    ledgers: list[Ledger] = []
+    under_way: list[SourceProgress] = []
     written = None
     with lock(work):
         try:
-            for progress in _play(request, work, processes, ledgers):
+            for progress in _play(request, work, processes, under_way):
                 yield progress
-            written = _write(request, out, work, ledgers, overwrite=overwrite)
+            written = _write(request, out, work, under_way, overwrite=overwrite)
         finally:
             # A refusal before the first trajectory leaves nothing worth keeping.
             if written is not None or not any(work.glob("*.safetensors")):
@@ -167,27 +167,27 @@ def _claim(request: Request, out: Path, *, force: bool) -> None:
 
 
 def _play(
-    request: Request, work: Path, processes: int, ledgers: list[Ledger]
+    request: Request, work: Path, processes: int, under_way: list[SourceProgress]
 ) -> Iterator[Progress]:
-    """Play what is missing, filling `ledgers`; the last report is always made."""
-    with Crew(_setup(request), processes, work) as crew:
-        sizes = crew.sizes()
-        ledgers += _ledgers(request, work, sizes, processes)
-        _check_space(ledgers, sizes, work)
-        resumed = sum(ledger.steps for ledger in ledgers)
-        books = {ledger.source: ledger for ledger in ledgers}
-        yield Progress(resumed, resumed, _share(ledgers))
-        for answer in crew.work(
-            lambda: _next_task(ledgers),
-            lambda: itertools.chain.from_iterable(ledger.limits() for ledger in ledgers),
+    """Play what is missing, filling `under_way`; the last report is always made."""
+    with WorkerPool(_setup(request), processes, work) as pool:
+        sizes = pool.sizes()
+        under_way += _begin(request, work, sizes, processes)
+        _check_space(under_way, sizes, work)
+        resumed = sum(each.steps for each in under_way)
+        by_source = {each.source: each for each in under_way}
+        yield Progress(resumed, resumed, _share(under_way))
+        for answer in pool.work(
+            lambda: _next_task(under_way),
+            lambda: itertools.chain.from_iterable(each.limits() for each in under_way),
         ):
-            books[answer.source].record(answer)
-            yield Progress(sum(book.steps for book in ledgers), resumed, _share(ledgers))
+            by_source[answer.source].record(answer)
+            yield Progress(sum(each.steps for each in under_way), resumed, _share(under_way))
 
 
-def _next_task(ledgers: list[Ledger]) -> Task | None:
-    for ledger in ledgers:
-        if (task := ledger.next_task()) is not None:
+def _next_task(under_way: list[SourceProgress]) -> Task | None:
+    for each in under_way:
+        if (task := each.next_task()) is not None:
             return task
     return None
 
@@ -208,39 +208,39 @@ def _setup(request: Request) -> dict[str, Any]:
     }
 
 
-def _ledgers(request: Request, work: Path, sizes: Sizes, processes: int) -> list[Ledger]:
+def _begin(request: Request, work: Path, sizes: Sizes, processes: int) -> list[SourceProgress]:
     recipe = request.recipe
     quotas = {s.name: request.quota(s.share) for s in recipe.sources if s.name != NOISE}
     if request.seed_steps and not request.seed_inside:
         quotas[SEED_SOURCE] = Quota(request.seed_steps, None)
-    ledgers = [
-        Ledger(source, number, quota, sizes.time_limit, work, processes)
+    under_way = [
+        SourceProgress(source, number, quota, sizes.time_limit, work, processes)
         for number, (source, quota) in enumerate(quotas.items())
     ]
     if recipe.environment.startswith("trifinger"):
         # Half a minute each: a part of several would lose minutes to a kill.
-        for ledger in ledgers:
-            ledger.per_part = 1
-    for ledger in ledgers:
-        ledger.resume()
-    return ledgers
+        for each in under_way:
+            each.per_part = 1
+    for each in under_way:
+        each.resume()
+    return under_way
 
 
-def _share(ledgers: list[Ledger]) -> float:
+def _share(under_way: list[SourceProgress]) -> float:
     """Share of the work done; a trajectory that is not played yet counts as a long one."""
     done = total = 0.0
-    for ledger in ledgers:
-        if ledger.quota.steps is not None:
-            done, total = done + ledger.steps, total + ledger.quota.steps
+    for each in under_way:
+        if each.quota.steps is not None:
+            done, total = done + each.steps, total + each.quota.steps
         else:
-            done += ledger.trajectories * ledger.time_limit
-            total += (ledger.quota.trajectories or 0) * ledger.time_limit
+            done += each.trajectories * each.time_limit
+            total += (each.quota.trajectories or 0) * each.time_limit
     return done / total
 
 
-def _check_space(ledgers: list[Ledger], sizes: Sizes, work: Path) -> None:
+def _check_space(under_way: list[SourceProgress], sizes: Sizes, work: Path) -> None:
     """Refuse to begin what cannot fit; only step quotas say beforehand how much it is."""
-    steps = sum(ledger.quota.steps or 0 for ledger in ledgers)
+    steps = sum(each.quota.steps or 0 for each in under_way)
     needed = _COPIES * steps * 4 * (sizes.observation_size + sizes.action_size + 1)
     free = shutil.disk_usage(work).free
     if needed > free:
@@ -251,15 +251,15 @@ def _check_space(ledgers: list[Ledger], sizes: Sizes, work: Path) -> None:
 
 
 def _write(
-    request: Request, out: Path, work: Path, ledgers: list[Ledger], *, overwrite: bool
+    request: Request, out: Path, work: Path, under_way: list[SourceProgress], *, overwrite: bool
 ) -> Collected:
-    mixture = [ledger for ledger in ledgers if ledger.source != SEED_SOURCE]
+    mixture = [each for each in under_way if each.source != SEED_SOURCE]
     metadata = request.metadata()
     trajectories, marked = assemble(request, mixture, work, metadata)
     beside = seed_path(request, out)
-    for ledger in ledgers:
-        if ledger.source == SEED_SOURCE and beside is not None:
-            seeds = seed_positives(ledger, request.recipe.expert.name, metadata)
+    for each in under_way:
+        if each.source == SEED_SOURCE and beside is not None:
+            seeds = seed_positives(each, request.recipe.expert.name, metadata)
             _save(beside, seeds, overwrite=overwrite)
     if request.seed_inside and beside is not None:
         with sealed_file(beside, kind="dataset", overwrite=overwrite) as place:

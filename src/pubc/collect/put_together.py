@@ -19,7 +19,7 @@ from pubc.collect.finished_parts import read_trajectory
 from pubc.collect.mixture_recipes import NOISE
 from pubc.collect.noise import Ranges, draw, ranges
 from pubc.collect.request import Request
-from pubc.collect.source_quota import Kept, Ledger, Quota
+from pubc.collect.source_quota import Kept, Quota, SourceProgress
 from pubc.errors import UsageError
 from pubc.storage import atomic_file
 from pubc.streams import stream
@@ -43,13 +43,13 @@ class _Item:
 
 
 def assemble(
-    request: Request, ledgers: list[Ledger], work: Path, metadata: Mapping[str, Any]
+    request: Request, under_way: list[SourceProgress], work: Path, metadata: Mapping[str, Any]
 ) -> tuple[TrajectorySet, list[str]]:
     """The mixture over memory-mapped columns, and the ids marked as seed positives."""
     items = [
-        _Item(ledger.source, index, kept.length, kept.terminal, kept)
-        for ledger in ledgers
-        for index, kept in enumerate(ledger.kept())
+        _Item(each.source, index, kept.length, kept.terminal, kept)
+        for each in under_way
+        for index, kept in enumerate(each.kept())
     ]
     within = None
     noisy = next((s for s in request.recipe.sources if s.name == NOISE), None)
@@ -71,10 +71,10 @@ def assemble(
     return trajectories, marked
 
 
-def seed_positives(ledger: Ledger, source: str, metadata: Mapping[str, Any]) -> TrajectorySet:
+def seed_positives(each: SourceProgress, source: str, metadata: Mapping[str, Any]) -> TrajectorySet:
     """The seed positives as a set of their own, in the order they were played."""
     sets = []
-    for index, kept in enumerate(ledger.kept()):
+    for index, kept in enumerate(each.kept()):
         one = read_trajectory(kept.part, kept.position, most=kept.length, source=source)
         sets.append(
             TrajectorySet.from_flat(

@@ -18,7 +18,7 @@ from pathlib import Path
 from pubc.collect.finished_parts import Index, part_path, parts_of, read_index
 from pubc.collect.worker_pool import Answer, Limit, Task
 
-__all__ = ["Kept", "Ledger", "Quota"]
+__all__ = ["Kept", "Quota", "SourceProgress"]
 
 _PER_PART = 10
 """Trajectories per part at most: seconds of work for MuJoCo, so little is lost to a kill."""
@@ -55,8 +55,8 @@ class Kept:
 
 
 @dataclass(slots=True)
-class Ledger:
-    """The book of one source."""
+class SourceProgress:
+    """How far one source is on the way to its quota."""
 
     source: str
     """Whose."""

@@ -22,7 +22,7 @@ from pubc.errors import DataError, EnvironmentFailure, PubcError, UsageError
 from pubc.threads import ONE_THREAD
 from pubc.version import SOURCE_FOLDER
 
-__all__ = ["Answer", "Crew", "Limit", "Sizes", "Task"]
+__all__ = ["Answer", "Limit", "Sizes", "Task", "WorkerPool"]
 
 _PATIENCE = 10.0
 """Seconds that a worker gets to end by itself once its input is closed."""
@@ -86,7 +86,7 @@ class Sizes:
     """Steps after which a trajectory times out."""
 
 
-class Crew:
+class WorkerPool:
     """Workers that play tasks; use it as a context manager."""
 
     def __init__(self, setup: Mapping[str, Any], processes: int, folder: Path) -> None:
@@ -96,7 +96,7 @@ class Crew:
         self._workers: list[subprocess.Popen[str]] = []
         self._heard: queue.SimpleQueue[tuple[int, str]] = queue.SimpleQueue()
 
-    def __enter__(self) -> Crew:
+    def __enter__(self) -> WorkerPool:
         try:
             for number in range(self._count):
                 self._workers.append(self._start(number))

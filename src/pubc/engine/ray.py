@@ -21,7 +21,6 @@ import shutil
 import signal
 import socket
 import sys
-import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -31,6 +30,7 @@ from typing import Any
 
 from pubc.engine.outcomes import RETRIES, Failure, Job, Outcome, attempt
 from pubc.errors import EnvironmentFailure, MissingExtraError, UsageError
+from pubc.storage import make_scratch
 from pubc.threads import ONE_THREAD, cores
 
 __all__ = ["RayTasks", "open_ray"]
@@ -206,8 +206,8 @@ def _private_folder() -> Path:
 
     Ray keeps a token once read, so there is one for the life of a process.
     """
-    short = "/tmp" if Path("/tmp").is_dir() else None  # names of sockets are short
-    folder = Path(tempfile.mkdtemp(prefix="pubc-ray-", dir=short))
+    short = Path("/tmp") if Path("/tmp").is_dir() else None  # names of sockets are short
+    folder = make_scratch("ray", short)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     # Not through pubc.storage: the file must never exist with wider permissions.
     handle = os.open(folder / "token", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)

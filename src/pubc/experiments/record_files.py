@@ -22,11 +22,11 @@ from pubc.results import Record
 from pubc.storage import atomic_file, claim, read_json, write_json
 from pubc.version import __version__
 
-__all__ = ["Book", "Planned"]
+__all__ = ["Planned", "RecordFiles"]
 
 
 class Planned(Protocol):
-    """What a book is about: the plan of a table, or of a suite."""
+    """What record files are about: the plan of a table, or of a suite."""
 
     @property
     def table(self) -> Table:
@@ -66,7 +66,7 @@ class Planned(Protocol):
         ...
 
 
-class Book:
+class RecordFiles:
     """The records of one table in a folder."""
 
     def __init__(self, folder: Path, plan: Planned, command: str) -> None:

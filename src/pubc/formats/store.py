@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -99,6 +99,7 @@ def write(
     *,
     overwrite: bool,
     copy_of: tuple[Path, str] | None = None,
+    blocks: Callable[[Path], dict[str, Any]] | None = None,
 ) -> None:
     """Stream a set to a new store; memory stays at one block whatever the size.
 
@@ -108,6 +109,7 @@ def write(
         overwrite: Replace a store that is there.
         copy_of: The dataset that this is a cached copy of, and its format; the store then
             carries the marker of an entry of the cache.
+        blocks: Digests of parts of its files, for the manifest of a cached copy.
     """
     about: dict[str, Any] = {
         "trajectories": len(trajectories),
@@ -137,6 +139,8 @@ def write(
             values = getattr(trajectories, name)
             if values is not None:
                 np.save(folder / f"{name}.npy", np.asarray(values), allow_pickle=False)
+        if blocks is not None:
+            about["blocks"] = blocks(folder)
 
 
 def _header(file: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from pubc.errors import DataError, UsageError
 from pubc.formats import npz
 from pubc.formats.core.findings import Findings
 from pubc.formats.core.options import ReadOptions
+from pubc.storage import scratch
 from pubc.trajectory import TrajectorySet
 
 __all__ = ["read_trusted"]
@@ -38,8 +38,8 @@ def read_trusted(path: Path, options: ReadOptions) -> TrajectorySet:
     """
     if not path.is_file():
         raise UsageError(f"{path} does not exist, or is not a file.")
-    with tempfile.TemporaryDirectory(prefix="pubc-") as folder:
-        arrays = Path(folder) / "arrays.npz"
+    with scratch("pickle") as folder:
+        arrays = folder / "arrays.npz"
         command = [sys.executable, "-I", "-m", __name__, str(path.resolve()), str(arrays)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode or not arrays.is_file():

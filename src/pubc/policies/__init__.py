@@ -146,6 +146,7 @@ def stacked_trainer(
         ... # doctest: +SKIP
     """
     from pubc.nets import pick_device
+    from pubc.policies.cloning.in_turn import InTurn
     from pubc.policies.stacked.many_policies import Many, Stack
     from pubc.policies.stacked.stacked_bc import StackedBC
     from pubc.policies.stacked.stacked_dwbc import StackedDwbc
@@ -158,7 +159,9 @@ def stacked_trainer(
         share = float(percent.group(1)) / 100
         trajectories, name = trajectories[top_returns(trajectories, share)], "bc"
     made: Stack
-    if name == "bc":
+    if name == "bc" and where.type == "cpu":
+        made = InTurn(trajectories, options, random_seeds=random_seeds)
+    elif name == "bc":
         made = StackedBC(trajectories, options, random_seeds=random_seeds, device=where)
     elif name == "dwbc":
         seeds = _needed(positives)

@@ -13,11 +13,11 @@ from pubc.errors import UsageError
 from pubc.policies.policy_folder import TrainedPolicy
 from pubc.results import Record
 
-__all__ = ["Checkups"]
+__all__ = ["ScoredCheckpoints"]
 
 
 @dataclass(frozen=True, slots=True)
-class Checkups:
+class ScoredCheckpoints:
     """Evaluations on the way, and one at the end."""
 
     every: int
@@ -37,7 +37,7 @@ class Checkups:
             after: Updates when it ended.
 
         Example:
-            >>> looks = Checkups(1000, lambda policy, updates: Record({}, {}))
+            >>> looks = ScoredCheckpoints(1000, lambda policy, updates: Record({}, {}))
             >>> looks.due(900, 999), looks.due(999, 1100)
             (False, True)
         """

@@ -22,7 +22,7 @@ from pubc.errors import DataError
 from pubc.nets import Normaliser
 from pubc.trajectory import Array, Columns, TrajectorySet
 
-__all__ = ["MARGIN", "ActionRange", "Facts", "Feed", "survey"]
+__all__ = ["MARGIN", "MEMORY", "ActionRange", "Facts", "TrainingRows", "facts_of"]
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
@@ -75,7 +75,7 @@ class Facts:
     """Changes when the set does: of its index and the moments of its columns."""
 
 
-def survey(*sets: TrajectorySet) -> Facts:
+def facts_of(*sets: TrajectorySet) -> Facts:
     """Read sets once, block by block, as if they were one.
 
     Raises:
@@ -121,7 +121,7 @@ def survey(*sets: TrajectorySet) -> Facts:
     )
 
 
-class Feed:
+class TrainingRows:
     """Normalised steps of a set by position, as rows ready for a network.
 
     Inputs carry a last column of ones: the layer after it holds its bias as one more row.

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from pubc.errors import DataError, InterruptedRun, UsageError
-from pubc.policies.checkpoints_scored import Checkups
+from pubc.policies.checkpoints_scored import ScoredCheckpoints
 from pubc.policies.policy_folder import KIND, TrainedPolicy, read_tensors, save
 from pubc.storage import (
     append_line,
@@ -112,7 +112,7 @@ class Session:
     """Replace an existing policy folder."""
     every: float = 30.0
     """Seconds between checkpoints."""
-    checkups: Checkups | None = None
+    checkups: ScoredCheckpoints | None = None
     """Evaluations on the way; the policy folder then holds them in evaluations.jsonl."""
 
     @property

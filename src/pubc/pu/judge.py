@@ -7,11 +7,11 @@ The paper's ensemble, its baselines and the residual judge are all judges.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,16 +22,15 @@ from pubc.streams import Key
 from pubc.threads import cores, one_thread, threads
 from pubc.trajectory import TrajectorySet
 
-if TYPE_CHECKING:
-    from pubc.pu.paper.threshold import Cut
-    from pubc.pu.shards import Shards
-
 __all__ = [
     "Bench",
+    "Cut",
     "Judge",
+    "Shards",
     "Standing",
     "StoredJudge",
     "Task",
+    "Threshold",
     "Training",
     "Verdict",
     "mean_confidence",
@@ -41,6 +40,19 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Item = TypeVar("Item")
 Made = TypeVar("Made")
+
+
+class Shards(Protocol):
+    """A dataset spread over the workers of an engine; `pubc.pu.shards` has them."""
+
+    def map(
+        self,
+        work: Callable[[TrajectorySet], Mapping[str, NDArray[Any]]],
+        name: str,
+        trajectories: TrajectorySet,
+    ) -> Iterator[dict[str, NDArray[Any]]]:
+        """Apply a function to every shard of the dataset; yield what it found, in order."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,6 +94,27 @@ class Bench:
                 for future in futures:
                     future.cancel()
                 raise
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cut:
+    """A threshold and the evidence for it, or the reason why there is none."""
+
+    threshold: float | None
+    """Confidence a classifier needs to vote for a trajectory; None where none was found."""
+    reason: str
+    """One sentence: how the cut was found, or why not."""
+    status: str | None = None
+    """Why the cut is not to be trusted; None where it is. With a threshold it is a working
+    cut: rounds may go on from it, but do not end well on it. `guess` is a mere start."""
+    evidence: float | None = None
+    """How sure the valley is, where that was tested: 1 and above is significant."""
+    centres: Floats = field(default_factory=lambda: np.zeros(0))
+    """Middle of each histogram bin, shape (bins,)."""
+    counts: Floats = field(default_factory=lambda: np.zeros(0))
+    """Trajectories in each bin, shape (bins,)."""
+    curve: Floats = field(default_factory=lambda: np.zeros(0))
+    """Curve that the cut was read from, at the centres, shape (bins,)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,6 +195,10 @@ class Verdict:
     told: bool = False
     """For judges that compare two sides: whether a network saw both and was told which one to
     imitate, or saw one only."""
+
+
+Threshold = Callable[[Verdict], Cut]
+"""Maps what a judge thinks of every trajectory, and of the seeds, to a cut."""
 
 
 class Judge(Protocol):

@@ -1,4 +1,29 @@
-"""Named ways to filter. A recipe is a judge, a threshold and a loop; ablations are arguments."""
+"""Named ways to filter, and what a recipe has to offer.
+
+A recipe is a frozen dataclass of settings: `recipe_to_json` writes every field into run.json, and
+`recipe_from_json` builds it again, so a field is a number, a word, a tuple or another such
+dataclass. Entered in `RECIPES`, it has a name that `pubc filter --recipe` takes. It offers
+
+`rounds(pile, key) -> Iterator[Round]`
+    The method. Rounds are numbered 1, 2, ... in the order in which they are yielded, and the last
+    one has a status that `pubc.runs.statuses` has words for. `pile.mixed` holds the unlabelled
+    trajectories without rewards and sources, `pile.seed_positives` the seeds, which need not be
+    part of it; `pile.known` says which of the mixed trajectories are seeds and `pile.known_bad`
+    which are known not to be the expert's. All randomness comes from `key`. Networks go to
+    `pile.bench.shelf`. `pile.done` holds the rounds of an interrupted run: they are yielded again,
+    the same, without being trained again (`guarded_rounds` sees to that).
+`judge`
+    Applies the networks of a finished round to other trajectories, and rates single steps.
+`threshold`, `loop`
+    Where the ratings are cut, and when rounds end.
+`uses_known_bad`
+    Whether `rounds` looks at `pile.known_bad`; False where a recipe does not say. Where it does
+    not look, the user is told.
+
+A `Round` holds what was thought of every trajectory (`Verdict`: confidences of members, also in
+the seeds), where that was cut (`Cut`), and which trajectories count as the expert's after it
+(`selected`). `pubc.runs.find_expert.conclude` makes a `Result` of the rounds.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +32,18 @@ import types
 import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 from pubc.errors import DataError, UnknownNameError, UsageError
-from pubc.pu.algorithm import Loop, Pile, Round, filter_rounds
 from pubc.pu.auto.attempts import filter_attempts
 from pubc.pu.auto.ratio_cut import RatioCut
 from pubc.pu.auto.residual import Residual
-from pubc.pu.judge import StoredJudge
+from pubc.pu.guarded_rounds import Loop, guarded_rounds
+from pubc.pu.judge import StoredJudge, Threshold
 from pubc.pu.paper.ensemble import Ensemble
-from pubc.pu.paper.threshold import Threshold, fixed, valley
+from pubc.pu.paper.threshold import fixed, valley
+from pubc.pu.rounds import Pile, Round
+from pubc.pu.second_opinion.opinion import OpinionSettings
 from pubc.streams import Key
 
 __all__ = [
@@ -58,6 +85,8 @@ class Recipe(Protocol):
 class Paper:
     """The published method; what would be a crash or an endless loop is a status instead."""
 
+    uses_known_bad: ClassVar[bool] = False
+    """The paper knows positives and unlabelled trajectories only."""
     ensemble: Ensemble = field(default_factory=Ensemble)
     """The judge: K bagged classifiers."""
     cut: Literal["valley"] | float = "valley"
@@ -82,9 +111,9 @@ class Paper:
         return self.ensemble
 
     def rounds(self, pile: Pile, key: Key) -> Iterator[Round]:
-        """Yield the rounds of Algorithm 1."""
+        """Yield the rounds of Algorithm 1, guarded."""
         judge, threshold = self.judge, self.threshold
-        return filter_rounds(pile, judge=judge, threshold=threshold, key=key, loop=self.loop)
+        return guarded_rounds(pile, judge=judge, threshold=threshold, key=key, loop=self.loop)
 
     @property
     def threshold(self) -> Threshold:
@@ -128,6 +157,8 @@ class Auto:
         )
     )
     """When the rounds of one attempt end."""
+    opinion: OpinionSettings = field(default_factory=OpinionSettings)
+    """The second opinion that a result is weighed against."""
 
     def rounds(self, pile: Pile, key: Key) -> Iterator[Round]:
         """Yield a round that looks for starts, then the rounds of each attempt."""

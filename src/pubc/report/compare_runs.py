@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from pubc.report.payload import bars, known_ids, pack, packed_bits
-from pubc.report.run_reading import Run
 from pubc.report.summary import flat
+from pubc.runs.folder.run_reading import Run
 
 __all__ = ["comparison", "comparison_payload"]
 
@@ -19,8 +19,8 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     ("kept_steps", "Kept steps", "auto"),
     ("threshold", "Threshold", "auto"),
     ("rounds", "Rounds", "auto"),
-    ("quality.expected_wrong", "Expected wrong labels", "share"),
-    ("quality.seed_rank", "Unseen seeds rank above", "share"),
+    ("second_opinion.agreement", "Second opinion agrees", "share"),
+    ("controls.start", "Told apart by the start", "auto"),
     ("quality.seeds_kept", "Seeds above the cut", "share"),
     ("quality.gap", "Gap at the cut", "share"),
     ("quality.borderline", "Borderline", "auto"),

@@ -22,7 +22,8 @@ from pubc.report import sentences as words
 from pubc.report import summary
 from pubc.report.compare_runs import comparison_payload
 from pubc.report.payload import run_payload, to_json
-from pubc.report.run_reading import Run
+from pubc.runs.folder.run_reading import Run
+from pubc.runs.statuses import verdict
 from pubc.version import __version__
 
 __all__ = ["asset", "content_policy", "environment", "render"]
@@ -106,7 +107,7 @@ def _about(run: Run, drawn: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "run": run,
         "asked": words.asked(document),
-        "verdict": words.verdict(document),
+        "verdict": verdict(document),
         "tiles": summary.tiles(run),
         "advice": document.get("advice") or [],
         "problems": [p for p in document.get("problems") or [] if p["outcome"] != "noticed"],

@@ -9,12 +9,14 @@ from __future__ import annotations
 import base64
 import json
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pubc.report.run_reading import Floats, Integers, Mask, Round, Run
+from pubc.pu.rounds import Round
+from pubc.runs.folder.run_reading import Run
 
 __all__ = [
     "bars",
@@ -26,6 +28,10 @@ __all__ = [
     "run_payload",
     "to_json",
 ]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
 SPARKS = 200
 """Borderline trajectories that get a picture of their confidence over time."""
@@ -126,15 +132,16 @@ def _round(run: Run, index: int) -> dict[str, Any]:
         "changed": done.changed,
         "selected": packed_bits(done.selected),
         **bars(done),
-        "losses": [[name, _thin(values)] for name, values in done.losses],
+        "losses": [[one.network, _thin(one.loss)] for one in done.verdict.training],
     }
 
 
 def bars(done: Round) -> dict[str, Any]:
     """The histogram that the cut was read from, or one of our own where it needed none."""
-    known = np.isfinite(done.confidence)
-    values, selected = done.confidence[known], done.selected[known]
-    centres, counts, curve = done.centres, done.counts, done.curve
+    confidence = done.confidence
+    known = np.isfinite(confidence)
+    values, selected = confidence[known], done.selected[known]
+    centres, counts, curve = done.cut.centres, done.cut.counts, done.cut.curve
     if len(centres) < 2:
         if not len(values):
             return {"centres": [], "counts": [], "kept_counts": [], "curve": []}
@@ -202,7 +209,7 @@ def _finite(values: Floats) -> list[float | None]:
     return [float(value) if np.isfinite(value) else None for value in values]
 
 
-def _thin(values: list[float]) -> list[float | None]:
+def _thin(values: Sequence[float]) -> list[float | None]:
     array = np.asarray(values, dtype=np.float64)
     if len(array) > _LOSS_POINTS:
         array = array[np.linspace(0, len(array) - 1, _LOSS_POINTS).astype(np.int64)]

@@ -22,7 +22,7 @@ from pubc.report.drawing import (
     style,
 )
 from pubc.report.payload import bars, roc
-from pubc.report.run_reading import Run
+from pubc.runs.folder.run_reading import Run
 from pubc.storage import write_marked
 
 __all__ = ["write_figures"]
@@ -135,7 +135,7 @@ def _scatter(run: Run) -> Figure | None:
     if run.document["threshold"] is not None:
         axis.axvline(run.document["threshold"], color=CUT, ls="--", lw=1)
     axis.set(xlabel="confidence", ylabel="return")
-    axis.legend(markerscale=2)
+    axis.legend(markerscale=2, loc="upper left")
     return figure
 
 
@@ -154,7 +154,7 @@ def _groups(run: Run) -> Figure:
         ):
             _outline(axis, values[mask & known], edges, colour, word)
         axis.set(xlabel=name, ylabel="share")
-        axis.legend()
+        axis.legend(loc="upper left")
     return figure
 
 
@@ -179,7 +179,7 @@ def _sources(run: Run) -> Figure | None:
     if run.document["threshold"] is not None:
         axes[0, 0].axvline(run.document["threshold"], color=CUT, ls="--", lw=1)
     axes[0, 0].set(xlabel="confidence", ylabel="share of the source")
-    axes[0, 0].legend()
+    axes[0, 0].legend(loc="upper left")
     return figure
 
 
@@ -208,7 +208,7 @@ def _learning(policies: Mapping[str, Any], metric: str) -> Figure:
             curve["x"], curve["low"], curve["high"], color=colour, alpha=0.18, lw=0
         )
     axes[0, 0].set(xlabel=policies["xLabel"], ylabel=label(metric))
-    axes[0, 0].legend()
+    axes[0, 0].legend(loc="upper left")
     return figure
 
 

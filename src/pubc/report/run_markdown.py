@@ -8,8 +8,9 @@ from typing import Any
 from pubc.report import sentences as words
 from pubc.report import summary
 from pubc.report.payload import borderline_order
-from pubc.report.run_reading import Run
 from pubc.report.summary import told
+from pubc.runs.folder.run_reading import Run
+from pubc.runs.statuses import verdict
 
 __all__ = ["as_document", "as_markdown", "indented", "safe"]
 
@@ -23,11 +24,11 @@ def as_document(
     """Everything the page says, as JSON values."""
     document: dict[str, Any] = {"kind": "report", "version": 1}
     if run is not None:
-        tone, title, sentence = words.verdict(run.document)
+        end = verdict(run.document)
         document["run"] = {
             "name": run.name,
             "asked": words.asked(run.document),
-            "verdict": {"tone": tone, "title": title, "sentence": sentence},
+            "verdict": {"tone": end.tone, "title": end.title, "sentence": end.sentence},
             "kept": run.document["kept"],
             "trajectories": len(run.scores),
             "quality": run.document["quality"],
@@ -38,7 +39,7 @@ def as_document(
                     "threshold": done.threshold,
                     "kept": done.kept,
                     "changed": done.changed,
-                    "reason": done.reason,
+                    "reason": done.cut.reason,
                 }
                 for done in run.rounds
             ],
@@ -74,7 +75,7 @@ def as_markdown(
 
 def _run_parts(run: Run) -> list[str]:
     document = run.document
-    _, title, sentence = words.verdict(document)
+    end = verdict(document)
     tiles = [*summary.tiles(run), *summary.truth_tiles(run)]
     rounds = [
         [str(r.number), told(r.threshold), told(r.kept), told(r.changed, "share")]
@@ -83,7 +84,7 @@ def _run_parts(run: Run) -> list[str]:
     parts = [
         f"# Kept {told(document['kept'])} of {told(len(run.scores))} trajectories",
         safe(words.asked(document)),
-        f"**{safe(title)}.** {safe(sentence)}",
+        f"**{safe(end.title)}.** {safe(end.sentence)}",
         "\n".join(f"- {safe(sentence)}" for sentence in document.get("advice") or []),
         _table(["", "", ""], [[t.label, told(t.value, t.kind), t.hint] for t in tiles]),
         "## Rounds",

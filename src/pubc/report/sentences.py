@@ -4,86 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
+from pathlib import Path
 from typing import Any
 
 from pubc import formats
-from pubc.report.run_reading import Run
+from pubc.errors import PubcError
+from pubc.formats.lerobot.lerobot_subset import has_pictures, train_command
+from pubc.runs.folder.run_reading import Run
 
-__all__ = ["VERDICTS", "Verdict", "asked", "command", "limits", "next_commands", "verdict"]
-
-Verdict = tuple[str, str, str]
-"""A tone (`good`, `caution` or `bad`), a title, and one sentence."""
-
-VERDICTS: dict[str, Verdict] = {
-    "converged": (
-        "good",
-        "Converged",
-        "Two rounds in a row chose the same trajectories, and nothing contradicts the choice.",
-    ),
-    "weak_valley": (
-        "caution",
-        "Converged on a shallow valley",
-        "The rounds agree, but the two groups run into each other at the cut. Trust the far ends, "
-        "and look at the borderline trajectories.",
-    ),
-    "no_valley": (
-        "bad",
-        "No cut found",
-        "The confidences form one hump, so no threshold separates an expert from the rest. "
-        "What is kept is not a finding.",
-    ),
-    "collapsed_empty": (
-        "bad",
-        "Collapsed: nothing selected",
-        "A round selected no trajectory at all; the selection before it is kept.",
-    ),
-    "collapsed_all": (
-        "bad",
-        "Collapsed: everything selected",
-        "A round selected every trajectory; the selection before it is kept.",
-    ),
-    "collapsed_seeds": (
-        "bad",
-        "Only the seeds were found",
-        "The rounds found nothing that looks like the seeds but the seeds themselves.",
-    ),
-    "cycle": (
-        "caution",
-        "Going in circles",
-        "The selection repeats itself every few rounds instead of settling.",
-    ),
-    "max_rounds": (
-        "caution",
-        "Not settled yet",
-        "The selection still changed when the last allowed round ended.",
-    ),
-    "rejected": (
-        "caution",
-        "Stopped before it got worse",
-        "A round ranked the seeds that it had not seen worse, so the one before it counts.",
-    ),
-    "seed_incoherent": (
-        "bad",
-        "The seeds disagree",
-        "The seeds do not look like trajectories of one policy, so there is no one to look for.",
-    ),
-}
-"""How a run can end, in words for the top of the page; keys as in `pubc.pu.algorithm`."""
-
-_UNSOUND: Verdict = (
-    "caution",
-    "Converged, but not sound",
-    "The rounds agree with each other, but other evidence speaks against the choice.",
-)
-
-
-def verdict(document: dict[str, Any]) -> Verdict:
-    """How the run ended: a tone, a title and a sentence."""
-    status = str(document["status"])
-    if status == "converged" and not document.get("sound"):
-        return _UNSOUND
-    unknown: Verdict = ("caution", status, "This version of the report has no words for it.")
-    return VERDICTS.get(status.split("(")[0], unknown)
+__all__ = ["asked", "command", "limits", "next_commands"]
 
 
 def asked(document: dict[str, Any]) -> str:
@@ -96,8 +25,10 @@ def asked(document: dict[str, Any]) -> str:
 
 
 def command(run: Run) -> str:
-    """The command that makes this run again."""
+    """The command, or the line of Python, that makes this run again."""
     document, seed = run.document, run.document["seed"]
+    if document["data"]["path"] is None:
+        return _call(document)
     words = ["pubc", "filter", str(document["data"]["path"]), "--out", str(run.path.resolve())]
     given = {
         "--seed-top": seed["top"] if seed["how"] == "top" else None,
@@ -105,6 +36,7 @@ def command(run: Run) -> str:
         "--seed-from": seed["from"],
         "--seed-source": seed["source"],
         "--seed-count": seed.get("count") if seed["how"] == "source" else None,
+        "--bad-episodes": (document.get("bad") or {}).get("episodes"),
         "--recipe": document["recipe"].get("name"),
         **_settings(document),
         "--truth": document.get("truth"),
@@ -120,6 +52,16 @@ def command(run: Run) -> str:
         words.append("--per-step")
     words += _reading(document.get("reading") or {})
     return " ".join(_quoted(word) for word in words)
+
+
+def _call(document: dict[str, Any]) -> str:
+    """What makes a run again whose data was made in memory."""
+    recipe = document["recipe"].get("name")
+    listed = ", ".join(repr(str(name)) for name in document["seed"]["ids"])
+    return (
+        f"pubc.ExpertFinder(recipe={recipe!r}, random_seed={document['random_seed']!r})"
+        f".fit(mixed, seeds=[{listed}])"
+    )
 
 
 def limits(run: Run) -> list[str]:
@@ -156,11 +98,10 @@ def next_commands(run: Run) -> list[tuple[str, str]]:
         return []
     place, name = run.path.resolve(), run.document.get("to") or run.document["data"]["format"]
     data = _quoted(str(place / kept))
-    listed = _quoted(str(place / "keep.json"))
     return [
         ("pubc", f"pubc train {_quoted(str(place))} --algo bc --out policy"),
         ("Minari", _converted(data, name, "minari", "kept-minari")),
-        ("LeRobot", _lerobot(run, data, listed, name)),
+        ("LeRobot", _lerobot(run, data, name)),
         (
             "robomimic",
             _converted(data, name, "robomimic", "kept.hdf5")
@@ -182,19 +123,20 @@ def _converted(data: str, have: str, want: str, target: str) -> str:
     return f"pubc convert {data} {target} --to {want}"
 
 
-def _lerobot(run: Run, data: str, listed: str, name: str) -> str:
-    if run.document["data"]["format"] == "lerobot":
-        root = str(run.document["data"]["path"])
-        repo = _quoted(root.rstrip("/").split("/")[-1])
-        chosen = f"$(python -c {_quoted(_EPISODES)} {listed})"
-        return (
-            f"lerobot-train --dataset.repo_id={repo} --dataset.root={_quoted(root)} "
-            f'--dataset.episodes="{chosen}"'
-        )
-    return (
-        _converted(data, name, "lerobot", "kept-lerobot")
-        + "\nlerobot-train --dataset.repo_id=kept --dataset.root=kept-lerobot"
-    )
+def _lerobot(run: Run, data: str, name: str) -> str:
+    if name == "lerobot":
+        kept = run.path.resolve() / str(run.document["kept_path"])
+        return train_command(kept, pictures=_pictures(kept), quote=_quoted)
+    converted = _converted(data, name, "lerobot", "kept-lerobot")
+    return f"{converted}\n{train_command(Path('kept-lerobot'), pictures=False)}"
+
+
+def _pictures(kept: Path) -> bool:
+    """Whether a kept set has pictures; where it is gone, the line is for one that has."""
+    try:
+        return has_pictures(kept)
+    except (PubcError, OSError):
+        return True
 
 
 def _seeds(seed: dict[str, Any]) -> str:
@@ -245,5 +187,4 @@ def _share(value: float) -> str:
     return f"{100 * value:.4g} %"
 
 
-_EPISODES = 'import json, sys; print(json.load(open(sys.argv[1]))["episodes"])'
 _FLAGS = ("classifiers", "order", "max_rounds")

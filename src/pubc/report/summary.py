@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pubc.metrics import confusion
-from pubc.report.run_reading import Floats, Run
+from pubc.runs.folder.run_reading import Run
 
 __all__ = [
     "Tile",
@@ -23,6 +25,8 @@ __all__ = [
     "told",
     "truth_tiles",
 ]
+
+Floats = NDArray[np.float64]
 
 _SHOWN = ("recipe", "settings", "reading")
 
@@ -83,8 +87,6 @@ def _fixed(value: float, digits: int) -> str:
 def tiles(run: Run) -> list[Tile]:
     """The label-free estimate, as the top of the page shows it."""
     document, quality = run.document, run.document["quality"]
-    held = quality["held_out_seeds"]
-    rank = "rank above this share of the others, though the judges never saw them; 50 % is chance"
     return [
         Tile(
             "Kept",
@@ -93,20 +95,7 @@ def tiles(run: Run) -> list[Tile]:
             "share",
             f"{told(document['kept_steps'])} of {told(document['data']['steps'])} steps",
         ),
-        Tile(
-            "Expected wrong",
-            "run.quality.expected_wrong",
-            quality["expected_wrong"],
-            "share",
-            "share of the labels, estimated from how far the two groups overlap",
-        ),
-        Tile(
-            "Unseen seeds",
-            "run.quality.seed_rank",
-            quality["seed_rank"],
-            "share",
-            rank if held else "no seed could be held out of training",
-        ),
+        *_weighed(document),
         Tile(
             "Seeds kept",
             "run.quality.seeds_kept",
@@ -127,6 +116,29 @@ def tiles(run: Run) -> list[Tile]:
             quality["borderline"],
             "auto",
             "trajectories whose label could go either way",
+        ),
+    ]
+
+
+def _weighed(document: Mapping[str, Any]) -> list[Tile]:
+    """What the second opinion and the controls say; nothing for recipes that ask for none."""
+    opinion, controls = document.get("second_opinion"), document.get("controls")
+    if opinion is None or controls is None:
+        return []
+    return [
+        Tile(
+            "Second opinion",
+            "run.second_opinion.agreement",
+            opinion["agreement"],
+            "share",
+            "of the labels are the same by evidence of other kinds; a sound run has 97 % or more",
+        ),
+        Tile(
+            "Told by the start",
+            "run.controls.start",
+            controls["start"],
+            "auto",
+            "how well the first state alone tells kept from dropped: 0.5 not at all, 1 perfectly",
         ),
     ]
 

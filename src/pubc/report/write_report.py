@@ -7,8 +7,10 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from pubc.errors import DataError, UsageError
-from pubc.report.run_reading import Run, is_run, read_run
+from pubc.errors import DataError, PubcError, UsageError
+from pubc.runs.folder.round_files import UNREADABLE
+from pubc.runs.folder.run_folder import is_run
+from pubc.runs.folder.run_reading import Run, read_run, unreadable
 from pubc.storage import (
     MANIFEST,
     atomic_file,
@@ -90,7 +92,13 @@ def write_report(folders: Sequence[Path], out: Path | None = None, *, force: boo
     if place is not None:
         claim(place, KIND, force=force or out is None)
     found = find(folders)
-    texts = _texts(found)
+    try:
+        texts = _texts(found)
+    except PubcError:
+        raise
+    except UNREADABLE as error:
+        # A run, policy or records of a stranger may lack what ours always say.
+        raise unreadable(folders[0], error) from error
     if place is None:
         run = found.runs[0].path
         with _unsealed(run):

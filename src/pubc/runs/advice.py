@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pubc.pu.algorithm import STATUSES, Round
 from pubc.pu.auto.quality import Quality
+from pubc.pu.rounds import Round
+from pubc.runs.statuses import words_for
 
 __all__ = ["advise"]
 
@@ -24,7 +25,7 @@ def advise(last: Round, rounds: Sequence[Round], quality: Quality, seeds: int) -
     status = last.status or "max_rounds"
     said = []
     if status != "converged":
-        said.append(f"Status {status}: {STATUSES[status.split('(')[0]]}. {last.cut.reason}".strip())
+        said.append(f"Status {status}: {words_for(status).meaning}. {last.cut.reason}".strip())
     said += _by_status(status, rounds, seeds)
     said += _by_quality(quality, len(last.selected))
     return tuple(said)

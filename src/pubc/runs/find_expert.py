@@ -14,15 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pubc.errors import UsageError
-from pubc.pu.algorithm import Pile, Round
+from pubc.nets import pick_device
 from pubc.pu.auto.attempts import decisive
 from pubc.pu.auto.quality import Quality, estimate
 from pubc.pu.judge import Bench
 from pubc.pu.pile_statistics import Survey, survey
-from pubc.pu.recipes import Recipe, get_recipe
+from pubc.pu.recipes import Recipe, get_recipe, recipe_to_json
+from pubc.pu.rounds import Pile, Round
+from pubc.pu.second_opinion.opinion import SMALLEST, Opinion, OpinionSettings, second_opinion
 from pubc.runs.advice import advise
-from pubc.select import check_seeds, locate
+from pubc.runs.named_trajectories import Named, bad_in, seeds_in
+from pubc.runs.soundness import weigh, without_opinion
+from pubc.select import check_seeds, distinct, locate
 from pubc.streams import Key
+from pubc.threads import threads
 from pubc.trajectory import Columns, Problem, TrajectorySet
 
 __all__ = ["Prepared", "Result", "conclude", "find_expert", "prepare"]
@@ -42,6 +47,8 @@ class Prepared:
     """The same of the seeds."""
     seeds: Mask
     """Which mixed trajectories are seeds."""
+    known_bad: Mask
+    """Which mixed trajectories are known not to be the expert's."""
     facts: Survey
     """Ranges, moments and fingerprint of the pile."""
     problems: tuple[Problem, ...]
@@ -49,7 +56,9 @@ class Prepared:
 
     def pile(self, bench: Bench, done: Sequence[Round] = ()) -> Pile:
         """Ready for a recipe to go over it."""
-        return Pile(self.mixed, self.seed_positives, self.seeds, self.facts, bench, done)
+        return Pile(
+            self.mixed, self.seed_positives, self.seeds, self.facts, bench, done, self.known_bad
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +74,7 @@ class Result:
     threshold: float | None
     """Where the confidences were cut; None where no cut was found."""
     status: str
-    """How the run ended; see `pubc.pu.algorithm.STATUSES`."""
+    """How the run ended; see `pubc.runs.statuses.STATUSES`."""
     seeds: Mask
     """Which mixed trajectories are seeds."""
     round: int
@@ -78,6 +87,12 @@ class Result:
     """What to try next, in words."""
     problems: tuple[Problem, ...]
     """What was odd about the seeds."""
+    unsure: Mask
+    """Trajectories that could be either; none of them is in `mask`."""
+    reasons: tuple[str, ...]
+    """Why each trajectory is unsure or dropped; empty for kept ones."""
+    opinion: Opinion | None
+    """The second opinion and the controls; None for recipes that ask for none."""
 
     @property
     def sound(self) -> bool:
@@ -91,8 +106,9 @@ class Result:
 
 def find_expert(
     mixed: TrajectorySet,
-    seed_positives: TrajectorySet | Sequence[int],
+    seed_positives: Named,
     *,
+    bad: Named | None = None,
     recipe: str | Recipe = "auto",
     random_seed: int = 0,
     device: str = "auto",
@@ -103,7 +119,10 @@ def find_expert(
 
     Args:
         mixed: The pile. Its sources, if it has any, are not looked at.
-        seed_positives: A few trajectories of the expert, or their positions in `mixed`.
+        seed_positives: A few trajectories of the expert: a set, or which of `mixed` they are,
+            by ids, positions or a boolean mask.
+        bad: Trajectories of `mixed` that are known not to be the expert's, named likewise.
+            Not every recipe looks at them.
         recipe: `auto`, `paper`, or a recipe of your own.
         random_seed: Same seed, same data, same machine: same result.
         device: `auto`, `cpu` or `cuda`.
@@ -116,26 +135,40 @@ def find_expert(
         >>> found = pubc.find_expert(mixed, [3, 17])  # doctest: +SKIP
         >>> pubc.save("expert.npz", mixed[found.mask])  # doctest: +SKIP
     """
-    if not isinstance(seed_positives, TrajectorySet):
-        seed_positives = mixed[np.asarray(seed_positives, dtype=np.int64)]
     chosen = get_recipe(recipe) if isinstance(recipe, str) else recipe
-    ready = prepare(mixed, seed_positives)
+    ready = prepare(mixed, seeds_in(mixed, seed_positives), bad_in(mixed, bad), chosen)
     bench = Bench(workers=workers, device=device)
     rounds = []
     for done in chosen.rounds(ready.pile(bench), Key(random_seed)):
         rounds.append(done)
         on_round(done)
-    return conclude(ready, rounds, chosen)
+    return conclude(ready, rounds, chosen, Key(random_seed), bench)
 
 
-def prepare(mixed: TrajectorySet, seed_positives: TrajectorySet) -> Prepared:
+def prepare(
+    mixed: TrajectorySet,
+    seed_positives: TrajectorySet,
+    known_bad: Mask | None = None,
+    recipe: Recipe | None = None,
+) -> Prepared:
     """Check the seeds, and take away everything that a filter may not see.
+
+    A seed that repeats another counts once.
+
+    Args:
+        mixed: The pile.
+        seed_positives: A few trajectories of the expert.
+        known_bad: Which mixed trajectories are known not to be the expert's.
+        recipe: What will filter; told about what it does not look at.
 
     Raises:
         DataError: The seeds cannot belong to the pile, or there is nothing to tell apart.
         UsageError: There are no seeds.
     """
     problems = check_seeds(mixed, seed_positives)
+    single = distinct(seed_positives)
+    if len(single) < len(seed_positives):
+        seed_positives = seed_positives[single]
     places = locate(mixed, seed_positives)
     seeds = np.zeros(len(mixed), dtype=np.bool_)
     seeds[places[places >= 0]] = True
@@ -143,6 +176,8 @@ def prepare(mixed: TrajectorySet, seed_positives: TrajectorySet) -> Prepared:
         raise UsageError(
             "Every trajectory of the mixed set is a seed, so there is nothing to find."
         )
+    bad = np.zeros(len(mixed), dtype=np.bool_) if known_bad is None else known_bad
+    problems += _about_bad(mixed, seeds, bad, recipe)
     blind_mixed = _blind(mixed)
     if seed_positives.columns is mixed.columns:
         blind_seeds = replace(_blind(seed_positives), columns=blind_mixed.columns)
@@ -151,25 +186,81 @@ def prepare(mixed: TrajectorySet, seed_positives: TrajectorySet) -> Prepared:
         blind_seeds = blind_mixed[places]
     else:
         blind_seeds = _blind(seed_positives)
-    return Prepared(blind_mixed, blind_seeds, seeds, survey(blind_mixed), problems)
+    return Prepared(blind_mixed, blind_seeds, seeds, bad, survey(blind_mixed), problems)
 
 
-def conclude(ready: Prepared, rounds: Sequence[Round], recipe: Recipe) -> Result:
-    """The result of finished rounds."""
+def conclude(
+    ready: Prepared, rounds: Sequence[Round], recipe: Recipe, key: Key, bench: Bench
+) -> Result:
+    """The result of finished rounds, weighed against a second opinion where the recipe has one."""
     last = decisive(rounds, ready.seeds, recipe.loop)
+    status = last.status or "max_rounds"
     quality = estimate(last, ready.seeds)
+    settings = getattr(recipe, "opinion", None)
+    opinion = None if settings is None else _ask(ready, last.selected, key, bench, settings)
+    if opinion is None:
+        weighed = without_opinion(last.selected, quality.borderline, status)
+    else:
+        weighed = weigh(last.selected, quality.borderline, status, opinion, ready.known_bad)
+    advice = advise(last, rounds, quality, len(ready.seed_positives))
     return Result(
-        mask=last.selected,
+        mask=weighed.kept & ~ready.known_bad,
         confidence=last.confidence,
         votes=last.votes,
         threshold=last.cut.threshold,
-        status=last.status or "max_rounds",
+        status=weighed.status,
         seeds=ready.seeds,
         round=last.number,
         rounds=tuple(rounds),
         quality=quality,
-        advice=advise(last, rounds, quality, len(ready.seed_positives)),
+        advice=(*weighed.doubts, *advice),
         problems=ready.problems,
+        unsure=weighed.unsure,
+        reasons=weighed.reasons,
+        opinion=opinion,
+    )
+
+
+def _ask(
+    ready: Prepared, selected: Mask, key: Key, bench: Bench, settings: OpinionSettings
+) -> Opinion | None:
+    """The second opinion; None where no seed lies in the pile, or the pile is too small for one."""
+    if not ready.seeds.any() or len(ready.mixed) < SMALLEST:
+        return None
+    device = pick_device(bench.device)
+    with threads(1):
+        return second_opinion(
+            ready.mixed,
+            ready.seeds,
+            selected,
+            key,
+            known_bad=ready.known_bad,
+            device=device,
+            settings=settings,
+            work=bench.map,
+        )
+
+
+def _about_bad(
+    mixed: TrajectorySet, seeds: Mask, bad: Mask, recipe: Recipe | None
+) -> tuple[Problem, ...]:
+    """See that what is known to be bad can be, and say so where it is not looked at."""
+    both = np.flatnonzero(seeds & bad)
+    if len(both):
+        raise UsageError(
+            f"Trajectory {mixed.ids[both[0]]!s} is named as a seed and as bad. It cannot be both."
+        )
+    if recipe is None or not bad.any() or getattr(recipe, "uses_known_bad", False):
+        return ()
+    name = recipe_to_json(recipe)["name"]
+    return (
+        Problem(
+            "bad_ignored",
+            "warned",
+            f"{int(bad.sum()):,} trajectories are named as bad, and recipe {name} does not look "
+            "at them; they are only left out of what is kept.",
+            count=int(bad.sum()),
+        ),
     )
 
 

@@ -36,6 +36,7 @@ from pubc.storage.ownership import (
     remove_entry,
     strangers,
 )
+from pubc.storage.scratch import make_scratch, scratch
 
 __all__ = [
     "ENTRY",
@@ -50,11 +51,13 @@ __all__ = [
     "entry_files",
     "hash_file",
     "lock",
+    "make_scratch",
     "mark",
     "mark_entry",
     "read_json",
     "read_manifest",
     "remove_entry",
+    "scratch",
     "seal",
     "seal_file",
     "sealed_file",

@@ -17,6 +17,7 @@ from pathlib import Path
 from pubc.errors import EnvironmentFailure, UsageError
 
 __all__ = [
+    "alive",
     "disk_words",
     "exchange",
     "flush",
@@ -25,6 +26,7 @@ __all__ = [
     "refuse_existing",
     "remove",
     "temporary",
+    "this_host",
 ]
 
 _DISK_FAULTS = {
@@ -89,11 +91,11 @@ def temporary(path: Path, kind: str = "tmp", *, tidy: bool = True) -> Path:
         tidy: Whether leftovers are dealt with.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    host = f"{zlib.crc32(socket.gethostname().encode()):08x}"
+    host = this_host()
     for sibling in list(path.parent.iterdir()) if tidy else ():
         head, _, tail = sibling.name.rpartition(f".{path.name}.")
         match = _TEMPORARY.fullmatch(f".{tail}") if not head else None
-        if not match or match["host"] != host or _alive(int(match["pid"])):
+        if not match or match["host"] != host or alive(int(match["pid"])):
             continue
         if match["kind"] == "old" and not path.exists():
             os.rename(sibling, path)
@@ -164,7 +166,13 @@ def _errno(error: OSError) -> int | None:
     return int(told.group(1)) if told else None
 
 
-def _alive(pid: int) -> bool:
+def this_host() -> str:
+    """Eight digits for this machine, for names that processes of several may make."""
+    return f"{zlib.crc32(socket.gethostname().encode()):08x}"
+
+
+def alive(pid: int) -> bool:
+    """Whether a process of this machine is there."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -212,7 +212,8 @@ class TrajectorySet:
             positions = np.arange(offsets[first], offsets[last])
             rows = rows_at(self.starts, offsets, positions)
             values = np.asarray(rewards[rows], dtype=np.float64)
-            totals[first:last] = np.add.reduceat(values, offsets[first:last] - offsets[first])
+            with np.errstate(over="ignore", invalid="ignore"):  # 1e308 twice is infinite
+                totals[first:last] = np.add.reduceat(values, offsets[first:last] - offsets[first])
             give_back(rewards, rows)
             first = last
         return totals

@@ -50,7 +50,10 @@ def test_the_expert_is_found_and_everything_is_written(data: Path, finished: Pat
     assert document["sound"] is True
     assert document["truth_report"]["accuracy"] == 1.0
     assert document["truth_report"]["auc_without_seeds"] == 1.0
-    assert json.loads((finished / "keep.json").read_text()) == {"episodes": list(range(8))}
+    assert json.loads((finished / "keep.json").read_text()) == {
+        "episodes": list(range(8)),
+        "unsure": [],
+    }
     kept = pubc.load(finished / document["kept_path"])
     mixed = pubc.load(data)
     assert np.array_equal(kept.flat().observations, mixed[:8].flat().observations)
@@ -62,7 +65,7 @@ def test_scores_say_what_happened_to_every_trajectory(finished: Path):
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == [
         "episode", "confidence", "votes", "keep", "seed", "return", "length", "source",
-        "borderline",
+        "borderline", "verdict", "reason",
     ]  # fmt: skip
     assert [row["keep"] for row in rows] == ["1"] * 8 + ["0"] * 8
     assert [row["seed"] for row in rows] == ["1"] * 3 + ["0"] * 13
@@ -126,7 +129,9 @@ def test_processes_change_nothing_and_leave_nothing(
     assert main([*score, str(tables[0]), "--json"]) == 0
     assert main([*score, str(tables[1]), *engine]) == 0
     assert tables[0].read_bytes() == tables[1].read_bytes()
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["here.csv", "run", "there.csv"]
+    beside = [f"{table.name}.manifest.json" for table in tables]
+    left = [*(table.name for table in tables), *beside, "run"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(left)
 
 
 def test_an_engine_needs_a_place_for_its_shards_and_an_address_an_engine(
@@ -184,11 +189,11 @@ def test_ids_that_look_like_formulas_are_guarded(tmp_path: Path):
     named = type(mixed).from_flat(
         mixed.columns, mixed.lengths, ids=["=1+1", "@x", "a,b", "-2"], sources=mixed.sources
     )
-    from pubc.runs.run_folder import plain_table, write_table
+    from pubc.runs.folder.run_tables import score_table, write_table
 
     path = tmp_path / "scores.csv"
     zeros = np.zeros(4)
-    write_table(path, plain_table(named, zeros, zeros.astype(int), zeros > 0), False)
+    write_table(path, score_table(named, zeros, zeros.astype(int), zeros > 0), False)
     with path.open() as file:
         names = [row["episode"] for row in csv.DictReader(file)]
     assert names == ["'=1+1", "'@x", "a,b", "'-2"]
@@ -295,3 +300,43 @@ def test_a_mask_is_for_robomimic_alone(data: Path, tmp_path: Path, capsys):
     code, told = failure(capsys, "filter", str(data), "--out", str(tmp_path / "run"), "--mask")
     assert code == 2
     assert "--mask is for robomimic files" in told
+
+
+def test_w7_the_output_names_the_seeds(data: Path, tmp_path: Path, capsys):
+    assert main(["filter", str(data), "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    seeds = next(line for line in out.splitlines() if line.startswith("seeds"))
+    assert "with the highest returns: " in seeds
+    assert main(["filter", str(data), "--dry-run", "--seed-episodes", "1,4-6"]) == 0
+    assert "4 as named: 1, 4, 5, 6" in capsys.readouterr().out
+    words = ["--seed-episodes", "1,4-6", "--out", str(tmp_path / "run"), "--recipe", "paper"]
+    assert main(["filter", str(data), *words, "--max-rounds", "1", "--classifiers", "1"]) == 0
+    assert "4 as named: 1, 4, 5, 6" in capsys.readouterr().out
+
+
+def test_e4_a_range_with_an_end_that_is_not_there_is_told(data: Path, capsys):
+    code, told = failure(capsys, "filter", str(data), "--dry-run", "--seed-episodes", "1-99999")
+    assert code == 2
+    assert "No trajectory named '99999'" in told
+    assert failure(capsys, "filter", str(data), "--dry-run", "--seed-episodes", "9-3")[0] == 2
+
+
+def test_e3_a_format_that_is_not_written_comes_out_as_a_store_with_a_word(tmp_path: Path):
+    from pubc import formats
+    from pubc.cli.filtering.filter_command import Filter
+    from pubc.runs.filter_config import FilterConfig
+    from pubc.runs.kept_files import write_kept
+    from tests.reliability import samples
+
+    pytest.importorskip("zarr")
+    source = samples.SAMPLES["diffusion"](tmp_path)
+    config = FilterConfig(reading=formats.ReadOptions(cache=False))
+    mixed, told = formats.read(source, config.reading), []
+    mask = np.arange(len(mixed)) == 0
+    (tmp_path / "run").mkdir()
+    name = write_kept(tmp_path / "run", source, mixed, mask, config, told.append)
+    assert name == "kept.store"
+    assert told == [
+        "pubc reads the diffusion format but does not write it: what was kept is a store."
+    ]
+    assert "or a store" in str(Filter.__doc__)

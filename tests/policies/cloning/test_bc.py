@@ -89,7 +89,7 @@ def test_a_loss_that_is_not_finite_stops_with_words():
 def test_a_set_larger_than_memory_trains_to_the_same_policy(monkeypatch: pytest.MonkeyPatch):
     policies = []
     for memory in (1 << 30, 0):
-        monkeypatch.setattr(bc, "Feed", _limited(memory))
+        monkeypatch.setattr(bc, "TrainingRows", _limited(memory))
         run = clone(tiny(), epochs=3, batch_size=64)
         train(run)
         policies.append(run.policy().tensors())
@@ -97,9 +97,9 @@ def test_a_set_larger_than_memory_trains_to_the_same_policy(monkeypatch: pytest.
 
 
 def _limited(memory: int):
-    from pubc.policies.training_rows import Feed
+    from pubc.policies.training_rows import TrainingRows
 
-    return lambda *given, **named: Feed(*given, **{**named, "memory": memory})
+    return lambda *given, **named: TrainingRows(*given, **{**named, "memory": memory})
 
 
 @pytest.mark.parametrize(

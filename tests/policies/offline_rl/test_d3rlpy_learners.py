@@ -13,7 +13,7 @@ from pubc.policies.offline_rl.d3rlpy_learners import (
     way,
 )
 from pubc.policies.offline_rl.transitions import Sequences, Transitions
-from pubc.policies.training_rows import survey
+from pubc.policies.training_rows import facts_of
 from tests.policies.sets import tiny
 
 pytest.importorskip("d3rlpy")
@@ -31,7 +31,7 @@ def numbers(modules) -> list[torch.Tensor]:
 @pytest.mark.parametrize("name", HYPERPARAMETERS)
 def test_an_update_is_the_one_of_d3rlpy(name: str):
     data = tiny()
-    facts = survey(data)
+    facts = facts_of(data)
     sizes = (data.observation_size, data.action_size)
     source = Sequences(data, facts, 20) if name == "dt" else Transitions(data, facts)
     rng = np.random.default_rng(0)

@@ -7,7 +7,7 @@ import pytest
 
 from pubc.errors import DataError
 from pubc.policies.offline_rl.transitions import Sequences, Transitions
-from pubc.policies.training_rows import survey
+from pubc.policies.training_rows import facts_of
 from pubc.trajectory import Columns, TrajectorySet
 
 LENGTHS = [4, 3, 5]
@@ -38,7 +38,7 @@ def counted(*, final: bool = False, terminal: bool = False) -> TrajectorySet:
 
 
 def pairs(data: TrajectorySet) -> set[tuple[int, int, bool]]:
-    facts = survey(data)
+    facts = facts_of(data)
     batch = Transitions(data, facts).draw(500, np.random.default_rng(0))
     mean, scale = facts.normaliser.mean, facts.normaliser.scale
     clipped = np.abs(batch["next_observations"]) == 10
@@ -75,12 +75,12 @@ def test_a_set_without_any_successor_is_refused():
         dataclasses.replace(data.columns, timeouts=np.ones(12, np.bool_)), [1] * 12
     )
     with pytest.raises(DataError, match="known successor"):
-        Transitions(single, survey(single))
+        Transitions(single, facts_of(single))
 
 
 def test_windows_stay_inside_their_trajectory_and_know_the_return_to_come():
     data = counted()
-    facts = survey(data)
+    facts = facts_of(data)
     windows = Sequences(data, facts, 3)
     assert windows.target == 5
     batch = windows.draw(200, np.random.default_rng(0))

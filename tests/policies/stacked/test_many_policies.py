@@ -37,7 +37,7 @@ def files(folder: Path) -> dict:
 
 def test_every_seed_has_the_policy_folder_of_a_training_alone(tmp_path: Path):
     told = list(session(tmp_path / "many").epochs())
-    assert set(told[0].metrics) == {"loss", "held_out_loss"}
+    assert set(told[0].metrics) == {"loss", "held_out_loss", "learning_rate"}
     assert sorted(p.name for p in tmp_path.iterdir()) == ["many"]
     for seed in SEEDS:
         folder = tmp_path / "many" / f"seed-{seed}"

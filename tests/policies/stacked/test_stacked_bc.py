@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+import torch
 
 from pubc.policies import stacked_trainer, trainer
+from pubc.policies.cloning.in_turn import InTurn
+from pubc.policies.stacked.stacked_bc import StackedBC
 from pubc.policies.train_options import TrainOptions
 from pubc.threads import threads
 from pubc.trajectory import TrajectorySet
@@ -26,13 +29,17 @@ def uneven() -> TrajectorySet:
     return TrajectorySet(even.columns, even.starts, lengths, even.ids)
 
 
-def differences(name: str, mixed: TrajectorySet, options: TrainOptions) -> float:
-    many = stacked_trainer(name, mixed, options, random_seeds=SEEDS, device="cpu")
+def stack(mixed: TrajectorySet, options: TrainOptions) -> StackedBC:
+    return StackedBC(mixed, options, random_seeds=SEEDS, device=torch.device("cpu"))
+
+
+def differences(mixed: TrajectorySet, options: TrainOptions) -> float:
+    many = stack(mixed, options)
     for epoch in range(many.epochs):
         many.advance(epoch)
     worst = 0.0
     for seed, ours in zip(SEEDS, many.policies(), strict=True):
-        alone = trainer(name, mixed, options, random_seed=seed, device="cpu")
+        alone = trainer("bc", mixed, options, random_seed=seed, device="cpu")
         for epoch in range(alone.epochs):
             alone.advance(epoch)
         theirs = alone.policy().tensors()
@@ -42,31 +49,47 @@ def differences(name: str, mixed: TrajectorySet, options: TrainOptions) -> float
 
 
 @pytest.mark.parametrize(
-    ("name", "options"),
+    "options",
     [
-        ("bc", TrainOptions(recipe="paper", epochs=3, hidden=(32, 16))),
-        ("bc", TrainOptions(epochs=4, hidden=(32,), batch_size=32)),
-        ("bc", TrainOptions(epochs=3, hidden=(32,), head="gaussian")),
-        ("50%bc", TrainOptions(recipe="paper", epochs=2, hidden=(16,), batch_size=50)),
+        TrainOptions(recipe="paper", epochs=3, hidden=(32, 16)),
+        TrainOptions(epochs=4, hidden=(32,), batch_size=32),
+        TrainOptions(epochs=3, hidden=(32,), head="gaussian"),
     ],
 )
-def test_a_stack_is_the_trainings_alone_up_to_rounding(name, options):
-    assert differences(name, tiny(), options) < 2e-5
+def test_a_stack_is_the_trainings_alone_up_to_rounding(options):
+    assert differences(tiny(), options) < 2e-5
+
+
+@pytest.mark.parametrize("name", ["bc", "50%bc"])
+def test_without_a_gpu_a_stack_is_the_trainings_alone_to_the_last_bit(name):
+    options = TrainOptions(epochs=3, hidden=(16,), batch_size=32)
+    many = stacked_trainer(name, uneven(), options, random_seeds=SEEDS, device="cpu")
+    assert isinstance(many.stack, InTurn)
+    told = [many.advance(epoch) for epoch in range(many.epochs)]
+    for seed, ours in zip(SEEDS, many.policies(), strict=True):
+        alone = trainer(name, uneven(), options, random_seed=seed, device="cpu")
+        for line in told:
+            for key, value in alone.advance(told.index(line)).items():
+                assert line[f"{key}@{seed}"] == value
+        for key, array in alone.policy().tensors().items():
+            assert np.array_equal(ours.tensors()[key], array), key
 
 
 def test_members_that_hold_out_more_steps_make_fewer_updates():
     options = TrainOptions(epochs=6, hidden=(16,), batch_size=16, held_out=0.2)
-    many = stacked_trainer("bc", uneven(), options, random_seeds=SEEDS, device="cpu")
-    assert len({len(kept) // 16 for kept in many.stack._kept}) > 1
+    assert len({len(kept) // 16 for kept in stack(uneven(), options)._kept}) > 1
     # The falling learning rate is read once for all, so the last digits are its.
-    assert differences("bc", uneven(), options) < 2e-2
+    assert differences(uneven(), options) < 2e-2
     flat = TrainOptions(recipe="paper", epochs=6, hidden=(16,), batch_size=16, held_out=0.2)
-    assert differences("bc", uneven(), flat) < 2e-5
+    assert differences(uneven(), flat) < 2e-5
 
 
-def test_a_restored_stack_goes_on_to_the_same_bytes():
+@pytest.mark.parametrize("gpu", [True, False])
+def test_a_restored_stack_goes_on_to_the_same_bytes(gpu):
     def fresh():
         options = TrainOptions(epochs=3, hidden=(16,), batch_size=32)
+        if gpu:
+            return stack(uneven(), options)
         return stacked_trainer("bc", uneven(), options, random_seeds=SEEDS, device="cpu")
 
     whole, first, second = fresh(), fresh(), fresh()

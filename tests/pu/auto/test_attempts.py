@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from pubc.pu.algorithm import Loop, Pile
 from pubc.pu.auto.attempts import decisive, filter_attempts
 from pubc.pu.auto.starts import Split
-from pubc.pu.judge import Verdict
-from pubc.pu.paper.threshold import Cut
+from pubc.pu.guarded_rounds import Loop
+from pubc.pu.judge import Cut, Verdict
+from pubc.pu.rounds import Pile
 from pubc.streams import Key
 from tests.pu.piles import pile
 

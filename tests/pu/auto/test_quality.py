@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from pubc.pu.algorithm import Round
 from pubc.pu.auto.quality import estimate
-from pubc.pu.judge import Verdict
-from pubc.pu.paper.threshold import Cut
+from pubc.pu.judge import Cut, Verdict
+from pubc.pu.rounds import Round
 from pubc.runs.advice import advise
 
 

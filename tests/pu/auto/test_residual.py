@@ -11,8 +11,7 @@ from pubc.pu.auto.imitators import Apprenticeship, train_imitators
 from pubc.pu.auto.ratings import load_unit
 from pubc.pu.auto.residual import Residual
 from pubc.pu.auto.telling_steps import View, pick
-from pubc.pu.judge import Bench, Standing, Task, Verdict
-from pubc.pu.paper.threshold import Cut
+from pubc.pu.judge import Bench, Cut, Standing, Task, Verdict
 from pubc.select import locate
 from pubc.trajectory import concatenate
 from tests.pu.piles import first_task, pile

@@ -6,7 +6,7 @@ import pytest
 
 from pubc.experiments import TABLES, get_table
 from pubc.experiments.cell import SCALES
-from pubc.experiments.record_files import Book
+from pubc.experiments.record_files import RecordFiles
 from pubc.experiments.run_table import Plan
 from pubc.experiments.stage_cache import Cache
 from pubc.experiments.stage_versions import versions
@@ -27,7 +27,7 @@ def figures(cell, at):
 def test_the_page_reads_what_the_table_writes(name, tmp_path):
     cache = Cache(tmp_path / "cache", versions())
     plan = Plan(get_table(name), SCALES["small"], 2, cache)
-    Book(tmp_path, plan, f"pubc reproduce {name}").write(1.0)
+    RecordFiles(tmp_path, plan, f"pubc reproduce {name}").write(1.0)
     records = []
     for at, cell in enumerate(plan.cells()):
         place = {"row": cell.row, "column": cell.column, "paper": cell.paper}
@@ -52,7 +52,7 @@ def test_the_page_reads_what_the_table_writes(name, tmp_path):
 def test_a_page_can_be_made_while_the_table_is_computed(tmp_path):
     name = "pu-accuracy"
     plan = Plan(get_table(name), SCALES["small"], 1, Cache(tmp_path / "cache", versions()))
-    Book(tmp_path, plan, "pubc reproduce").write(1.0)
+    RecordFiles(tmp_path, plan, "pubc reproduce").write(1.0)
     text = "\n".join(lines(read_table(tmp_path, name).sheet))
     assert "not computed" in text
     assert "Give --data trifinger-real-push=PATH" in text

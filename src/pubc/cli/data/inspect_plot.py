@@ -87,4 +87,4 @@ def _over_time(
             )
     axes.set_xlabel("step")
     axes.set_ylabel(f"{name}, dimensions {', '.join(map(str, widest.tolist()))}")
-    axes.legend(fontsize=6)
+    axes.legend(fontsize=6, loc="upper right")

@@ -18,6 +18,7 @@ import numpy as np
 from pubc import formats
 from pubc.cli.console import facts, say
 from pubc.cli.filtering.filter_command import Filter
+from pubc.runs.filter_config import FilterConfig
 from pubc.trajectory import Columns, TrajectorySet
 
 __all__ = ["COMMAND", "Demo", "mixture"]
@@ -57,12 +58,14 @@ class Demo:
         document = Filter(
             data=data,
             out=run,
-            seed_source=EXPERT,
-            seed_count=SEEDS,
-            recipe=self.recipe,
-            truth=EXPERT,
-            random_seed=self.random_seed,
-            workers=self.workers,
+            config=FilterConfig(
+                seed_source=EXPERT,
+                seed_count=SEEDS,
+                recipe=self.recipe,
+                truth=EXPERT,
+                random_seed=self.random_seed,
+                workers=self.workers,
+            ),
             force=True,
             json=self.json,
         ).run()

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pubc.cli.console import facts, headline, histogram, say, warn
-from pubc.cli.filtering.filter_files import MASKED
-from pubc.formats.opening.detect import detect
+from pubc.runs.statuses import verdict
+from pubc.storage import read_json
 
 if TYPE_CHECKING:
-    from pubc.cli.filtering.filter_command import Filter
-    from pubc.pu.algorithm import Round
+    from pubc.pu.rounds import Round
+    from pubc.runs.filter_run import Finished
     from pubc.runs.find_expert import Prepared, Result
-    from pubc.trajectory import TrajectorySet
 
-__all__ = ["next_commands", "round_line", "show_plan", "show_result"]
+__all__ = ["next_commands", "round_line", "seed_words", "show_plan", "show_result"]
 
 
 def show_plan(document: dict[str, Any], ready: Prepared) -> None:
@@ -28,7 +25,7 @@ def show_plan(document: dict[str, Any], ready: Prepared) -> None:
         [
             ("data", f"{data['path']} ({data['format']})"),
             ("mixed", str(ready.mixed)),
-            ("seeds", f"{ready.seed_positives} by {seed['how']}: {_some(seed['ids'])}"),
+            ("seeds", f"{ready.seed_positives}: {seed_words(seed)}"),
             ("recipe", document["recipe"]["name"]),
             ("written", "nothing (--dry-run)"),
         ]
@@ -39,45 +36,47 @@ def show_plan(document: dict[str, Any], ready: Prepared) -> None:
 
 def round_line(current: Round) -> str:
     """One line about a round."""
-    threshold = current.cut.threshold
+    threshold = current.threshold
     cut = "none" if threshold is None else f"{threshold:.3f}"
     end = "" if current.status is None else f"   {current.status}"
     return (
-        f"round {current.number:>2}   threshold {cut:>7}   kept {int(current.selected.sum()):>6,}"
+        f"round {current.number:>2}   threshold {cut:>7}   kept {current.kept:>6,}"
         f"   changed {current.changed:>6.1%}{end}"
     )
 
 
 def show_result(document: dict[str, Any], result: Result, path: Path) -> None:
     """What was found."""
-    from pubc.report.sentences import verdict
-
     quality = result.quality
     total = len(result.mask)
     rows = [
+        ("seeds", seed_words(document["seed"])),
         ("confidence", histogram(result.confidence)),
         (
             "kept",
             f"{document['kept']:,} of {total:,} trajectories, {document['kept_steps']:,} steps",
         ),
-        ("borderline", f"{int(quality.borderline.sum()):,}"),
+        ("unsure", f"{int(result.unsure.sum()):,}"),
+        ("seeds", _some(document["seed"]["ids"])),
         ("status", document["status"]),
     ]
-    if quality.seed_rank is not None and quality.seeds_kept is not None:
-        above = f"{quality.seeds_kept:.0%} of {quality.held_out_seeds} above the cut"
-        rank = f"median rank above {quality.seed_rank:.0%} of the others"
-        rows.append(("held-out seeds", f"{above}, {rank}"))
-    if quality.expected_wrong is not None:
-        rows.append(("expected wrong", f"{quality.expected_wrong:.1%} of the labels"))
+    if quality.seeds_kept is not None and quality.held_out_seeds:
+        found = f"{quality.seeds_kept:.0%} of {quality.held_out_seeds} kept, each judged unseen"
+        rows.append(("seeds found", found))
+    opinion, controls = document["second_opinion"], document["controls"]
+    if opinion is not None:
+        rows.append(("second opinion", f"agrees on {opinion['agreement']:.1%} of the labels"))
+        told = ", ".join(f"{name} {value:.2f}" for name, value in controls.items())
+        rows.append(("told apart by", f"{told} (0.5 not at all, 1 perfectly)"))
     if document["truth_report"] is not None:
         report = document["truth_report"]
         rows.append(("accuracy", f"{report['accuracy']:.1%} (against source {report['expert']!r})"))
         rows.append(("AUC", "unknown" if report["auc"] is None else f"{report['auc']:.4f}"))
     rows.append(("results", str(path)))
     rows.append(("report", str(path / "report.html")))
-    tone, title, _ = verdict(document)
+    end = verdict(document)
     say()
-    headline(f"{title}: kept {document['kept']:,} of {total:,} trajectories", tone)
+    headline(f"{end.title}: kept {document['kept']:,} of {total:,} trajectories", end.tone)
     facts(rows)
     for problem in result.problems:
         warn(problem.message)
@@ -85,25 +84,51 @@ def show_result(document: dict[str, Any], result: Result, path: Path) -> None:
         warn(sentence)
 
 
-def next_commands(
-    folder: Path, command: Filter, mixed: TrajectorySet, mask: NDArray[np.bool_]
-) -> list[str]:
+def next_commands(folder: Path, finished: Finished) -> list[str]:
     """What users of other tools can type next."""
-    assert command.data is not None
-    name = command.reading.format or detect(command.data)
-    if not mask.any():
-        return []
-    if name == "lerobot":
-        from pubc.formats.lerobot.lerobot_read import keep_command, numbers_of
+    from pubc.runs.kept_files import MASKED
 
-        kept = numbers_of(command.data, mixed.ids[mask].tolist())
-        return ["", "next", keep_command(command.data, kept)]
+    planned, mask = finished.plan, finished.result.mask
+    name, data = finished.document["data"]["format"], planned.data
+    if not mask.any() or data is None:
+        return []
+    if planned.config.to not in (None, name):
+        return []
+    kept = folder / str(finished.document["kept_path"])
+    if name == "lerobot":
+        from pubc.formats.lerobot.lerobot_read import has_pictures, train_command
+
+        return ["", "next", train_command(kept, pictures=has_pictures(kept))]
+    if name == "minari":
+        return ["", "next", _to_minari(kept)]
     if name == "robomimic":
         told = f"train.data={folder / 'kept.hdf5'}"
-        if command.mask:
+        if planned.config.mask:
             told = f"train.data={folder / MASKED} train.hdf5_filter_key=pubc_keep"
         return ["", "next", f"in the configuration of robomimic: {told}"]
     return []
+
+
+def _to_minari(kept: Path) -> str:
+    """The line that puts a kept set where Minari finds it by its id."""
+    from pubc.formats.minari import minari_ids
+
+    about = read_json(kept / "data" / "metadata.json")
+    place = minari_ids.root() / str(about["dataset_id"])
+    made = shlex.join(["mkdir", "-p", str(place.parent)])
+    return f"{made} && {shlex.join(['cp', '-r', str(kept), str(place)])}"
+
+
+def seed_words(seed: dict[str, Any]) -> str:
+    """Which trajectories were the seeds, and how they were found."""
+    found = {
+        "top": "with the highest returns",
+        "episodes": "as named",
+        "from": f"from {seed.get('from')}",
+        "source": f"drawn from those by {seed.get('source')}",
+    }.get(str(seed.get("how")), str(seed.get("how")))
+    ids = seed.get("ids") or []
+    return f"{len(ids):,} {found}: {_some(ids)}" if ids else f"{found}, none of them in the data"
 
 
 def _some(names: list[str]) -> str:

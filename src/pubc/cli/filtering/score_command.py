@@ -13,12 +13,12 @@ import numpy as np
 import tyro
 
 from pubc import formats
-from pubc.cli.console import facts, histogram, progress, say
+from pubc.cli.console import facts, histogram, progress, say, warn_unsound
 from pubc.cli.dataset_flag import Dataset
-from pubc.cli.engine_flags import HERE, Spread
-from pubc.errors import DataError, UsageError
+from pubc.errors import UsageError
 from pubc.results import key_of
-from pubc.storage import MANIFEST, claim, hash_file, lock, sealed_file, verify
+from pubc.runs.spread import HERE, Spread
+from pubc.storage import MANIFEST, claim, hash_file, lock, sealed_file
 from pubc.storage.disk import remove
 
 if TYPE_CHECKING:
@@ -53,55 +53,38 @@ class Score:
     reading: formats.ReadOptions = formats.FROM_COMMAND_LINE
     """How to read the data."""
     spread: Spread = HERE
-    """Who works."""
+    """Which workers go over the data."""
     json: bool = False
     """Print one JSON document instead of text."""
 
     def run(self) -> dict[str, Any]:
         """Rate the trajectories and say how many pass."""
-        from pubc.pu.algorithm import majority
-        from pubc.pu.judge import mean_confidence
-        from pubc.pu.recipes import recipe_from_json
-        from pubc.pu.shards import rate
-        from pubc.runs.run_folder import RunFolder, plain_table, write_table
+        from pubc.runs.apply_run import open_filter
+        from pubc.runs.folder.run_tables import score_table, write_table
 
         if self.out is not None:
             claim(self.out, KIND, force=self.force)
-        folder = RunFolder(self.filter)
-        run = folder.check_finished()
-        if run["threshold"] is None:
-            raise DataError(
-                f"{self.filter}: the run found no threshold (status {run['status']}), so it "
-                "cannot rate other data.",
-                code="no_threshold",
-            )
-        # Networks that were swapped or damaged would rate wrongly without a word.
-        for fault in verify(self.filter, under=f"{folder.shelf.name}/"):
-            raise DataError(
-                f"{self.filter}: {fault.file} is not as `pubc filter` wrote it ({fault.reason}). "
-                "Run the filter again.",
-                code="bad_weights",
-            )
+        trained, document = open_filter(self.filter)
+        warn_unsound(self.filter, document)
+        threshold = trained.check_threshold()
         trajectories = formats.read(self.data, self.reading)
-        _check_sizes(run["data"], trajectories)
-        judge = recipe_from_json(run["recipe"]).judge
         with self._bench() as bench:
-            confidence = rate(judge, folder.shelf, run["round"], trajectories, bench)
-        votes, keep = majority(confidence, run["threshold"])
-        mean = mean_confidence(confidence)
+            rated = trained.apply(trajectories, bench)
         if self.out is not None:
+            rows = score_table(trajectories, rated.confidence, rated.votes, rated.keep)
             with sealed_file(self.out, kind=KIND, overwrite=self.force) as place:
-                write_table(place, plain_table(trajectories, mean, votes, keep), False)
+                write_table(place, rows, False)
+        kept = int(rated.keep.sum())
         if not self.json:
-            _show(self, mean, int(keep.sum()), run["threshold"])
+            _show(self, rated.confidence, kept, threshold)
         return {
             "data": str(self.data),
             "filter": str(self.filter),
-            "threshold": run["threshold"],
+            "threshold": threshold,
             "trajectories": len(trajectories),
-            "kept": int(keep.sum()),
-            "episodes": [str(name) for name in trajectories.ids[keep]],
-            "confidence": mean.tolist(),
+            "kept": kept,
+            "episodes": [str(name) for name in trajectories.ids[rated.keep]],
+            "confidence": rated.confidence.tolist(),
             "reading": dataclasses.asdict(self.reading),
         }
 
@@ -146,21 +129,6 @@ class Score:
 
 
 COMMAND = Score
-
-
-def _check_sizes(before: dict[str, Any], trajectories: Any) -> None:
-    now = {
-        "observation_size": trajectories.observation_size,
-        "action_size": trajectories.action_size,
-    }
-    for name, value in now.items():
-        if value != before[name]:
-            raise DataError(
-                f"The filter was trained with {name.replace('_', ' ')} {before[name]}, this "
-                f"data has {value}. Both must come from the same robot and task.",
-                code="bad_shape",
-                field=name.split("_")[0] + "s",
-            )
 
 
 def _show(command: Score, confidence: Any, kept: int, threshold: float) -> None:

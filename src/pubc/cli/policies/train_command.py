@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from pubc import formats
-from pubc.cli.console import facts, headline, progress
+from pubc.cli.console import facts, headline, progress, warn_unsound
 from pubc.cli.dataset_flag import Dataset
 from pubc.cli.policies.metric_followers import Follower, open_followers
 from pubc.cli.policies.seeds_flag import parse_seeds
 from pubc.errors import DataError, UsageError
 from pubc.formats.core.named_parts import PARTS
 from pubc.policies.train_options import TrainOptions
-from pubc.storage import read_json
 
 if TYPE_CHECKING:
-    from pubc.policies.checkpoints_scored import Checkups
+    from pubc.policies.checkpoints_scored import ScoredCheckpoints
     from pubc.policies.policy_folder import TrainedPolicy
     from pubc.policies.training_run import Epoch, Session
     from pubc.trajectory import TrajectorySet
@@ -129,10 +128,10 @@ class Train:
         about["data"]["fingerprint"] = run.fingerprint
         return Session(run, self.out, about, checkups=self._checkups(trajectories), **kept)
 
-    def _checkups(self, trajectories: TrajectorySet) -> Checkups | None:
+    def _checkups(self, trajectories: TrajectorySet) -> ScoredCheckpoints | None:
         from pubc.acting.evaluate import Outcome, evaluate, summary
         from pubc.cli.policies.evaluate_command import known_reference
-        from pubc.policies.checkpoints_scored import Checkups
+        from pubc.policies.checkpoints_scored import ScoredCheckpoints
         from pubc.results import Record
 
         if self.evaluate_every is None:
@@ -157,7 +156,7 @@ class Train:
             known = known_reference(about["reference"], self.env)
             return Record({**asked, "updates": updates}, summary(Outcome.of(list(played)), known))
 
-        return Checkups(self.evaluate_every, measure)
+        return ScoredCheckpoints(self.evaluate_every, measure)
 
     def _check(self) -> None:
         from pubc.acting import environments
@@ -257,18 +256,12 @@ COMMAND = Train
 
 def _dataset(path: Path) -> Path:
     """The dataset itself, or the trajectories that a filter run kept."""
-    if not (path / "run.json").is_file():
+    from pubc.runs.folder.run_folder import RunFolder, is_run
+
+    if not is_run(path):
         return path
-    facts_of = read_json(path / "run.json")
-    kept = facts_of.get("kept_path")
-    if facts_of.get("status") == "running":
-        raise UsageError(f"{path}: the filter has not finished. `pubc filter --resume` goes on.")
-    if not isinstance(kept, str) or Path(kept).name != kept:
-        raise DataError(
-            f"{path}: the filter kept no trajectories, so there is nothing to learn from.",
-            code="empty",
-        )
-    return path / kept
+    warn_unsound(path, RunFolder(path).read())
+    return RunFolder(path).kept()
 
 
 def _plain(value: Any) -> Any:

@@ -21,7 +21,7 @@ from pubc.streams import stream
 from pubc.trajectory import TrajectorySet
 
 if TYPE_CHECKING:
-    from pubc.pu.algorithm import Round
+    from pubc.pu.rounds import Round
     from pubc.runs.find_expert import Result
 
 __all__ = ["FilterJob", "draw_seeds", "filter_key", "make_filter", "read_filter", "read_mask"]

@@ -28,7 +28,7 @@ from pubc.storage import read_json, write_json
 from pubc.trajectory import TrajectorySet
 
 if TYPE_CHECKING:
-    from pubc.policies.checkpoints_scored import Checkups
+    from pubc.policies.checkpoints_scored import ScoredCheckpoints
     from pubc.policies.policy_folder import TrainedPolicy
 
 __all__ = ["DATA", "learn", "reference_of"]
@@ -53,7 +53,7 @@ def learn(
         DataError: The filter kept nothing, or the learner cannot use the data.
         MissingExtraError: The learner or the environment is not installed.
     """
-    from pubc.policies.training_rows import survey
+    from pubc.policies.training_rows import facts_of
 
     assert cell.learner is not None
     spec, mixed = cell.learner, formats.read(path)
@@ -65,7 +65,7 @@ def learn(
             "The filter kept no trajectories, so there is nothing to learn from.", code="empty"
         )
     seeds = _seeds(cell, spec, mixed, cache)
-    learned_from = [survey(part).fingerprint for part in (chosen, seeds) if part is not None]
+    learned_from = [facts_of(part).fingerprint for part in (chosen, seeds) if part is not None]
     key = key_of({**_learning(spec), "data": learned_from, "random_seed": cell.random_seed,
                   "code": cache.code.learner, "device": cache.device})  # fmt: skip
 
@@ -153,8 +153,8 @@ def _train(
         pass
 
 
-def _checkups(cell: Cell, spec: LearnerSpec) -> Checkups | None:
-    from pubc.policies.checkpoints_scored import Checkups
+def _checkups(cell: Cell, spec: LearnerSpec) -> ScoredCheckpoints | None:
+    from pubc.policies.checkpoints_scored import ScoredCheckpoints
 
     if spec.curve_every is None:
         return None
@@ -165,7 +165,7 @@ def _checkups(cell: Cell, spec: LearnerSpec) -> Checkups | None:
                  "random_seed": cell.random_seed, "updates": updates}  # fmt: skip
         return Record(asked, found)
 
-    return Checkups(spec.curve_every, measure)
+    return ScoredCheckpoints(spec.curve_every, measure)
 
 
 def _evaluate(policy: Path, key: str, cell: Cell, cache: Cache) -> dict[str, Any]:

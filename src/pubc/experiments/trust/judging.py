@@ -6,8 +6,6 @@ import math
 import time
 from typing import Any
 
-import numpy as np
-
 from pubc.experiments.trust.question import Flags, Question
 from pubc.metrics import confusion, roc_auc
 
@@ -28,13 +26,21 @@ def judge(question: Question, *, device: str = "auto", workers: int = 1) -> dict
     from pubc.runs.find_expert import find_expert
 
     began = time.perf_counter()
-    found = find_expert(question.mixed, question.seeds, device=device, workers=workers)
+    found = find_expert(
+        question.mixed,
+        list(question.seeds),
+        bad=list(question.bad) or None,
+        device=device,
+        workers=workers,
+    )
     seconds = time.perf_counter() - began
-    unsure = np.zeros(len(question.mixed), dtype=np.bool_)
     others = ~found.seeds
+    lonely = () if found.opinion is None else found.opinion.lonely_seeds.tolist()
     return {
-        **rightness(question, found.mask, unsure, sound=found.sound),
+        **rightness(question, found.mask, found.unsure, sound=found.sound),
         "status": found.status,
+        "wrong_seeds": sorted(question.wrong_seeds),
+        "named_seeds": sorted(int(seed) for seed in lonely),
         "auc": _number(roc_auc(found.confidence[others], question.truth[others])),
         "kept": int(found.mask.sum()),
         "seconds": round(seconds, 2),

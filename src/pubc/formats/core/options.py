@@ -44,6 +44,8 @@ class ReadOptions:
     """Refuse whatever would only be repaired or warned about."""
     cache: bool = True
     """Keep a flat copy of slow formats in $PUBC_CACHE for the next opening."""
+    verify: bool = False
+    """Read every byte of such a copy and compare it with its checksums, not only a part."""
     isolate: Literal["auto", "on", "off"] = "off"
     """Parse in a child process with limited memory, so that a damaged or hostile file can
     end nothing but its reader. `auto` does so for all but pubc's own formats and cached

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -137,13 +137,16 @@ def numbers_of(root: Path, ids: Sequence[str]) -> list[int]:
     return [int(known.get(str(name), name)) for name in ids]
 
 
-def train_command(folder: Path, *, pictures: bool) -> str:
+def train_command(
+    folder: Path, *, pictures: bool, quote: Callable[[str], str] = shlex.quote
+) -> str:
     """The line that trains with lerobot on a dataset folder.
 
     Args:
         folder: A complete dataset, for example what a run kept.
         pictures: Whether it has images, films or `observation.environment_state`, one of which
             lerobot's policies need.
+        quote: Makes one word of a text for the shell.
     """
     place = folder.resolve()
     if not pictures:
@@ -154,8 +157,8 @@ def train_command(folder: Path, *, pictures: bool) -> str:
     name = re.sub(r"[^-_.\w]+", "-", place.name).strip("-.") or "kept"
     return (
         "lerobot-train --policy.type=act --policy.push_to_hub=false "
-        f"--dataset.repo_id=local/{name} --dataset.root={shlex.quote(str(place))} "
-        f"--output_dir={shlex.quote(f'outputs/{name}')}"
+        f"--dataset.repo_id=local/{name} --dataset.root={quote(str(place))} "
+        f"--output_dir={quote(f'outputs/{name}')}"
     )
 
 

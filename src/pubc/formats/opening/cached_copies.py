@@ -17,6 +17,7 @@ from pathlib import Path
 
 from pubc.errors import EnvironmentFailure, UsageError
 from pubc.formats import store
+from pubc.formats.opening.trusted_copies import WHOLE, block_digests
 from pubc.storage import entry_files, remove_entry
 from pubc.trajectory import TrajectorySet
 
@@ -84,7 +85,13 @@ def write(path: Path, trajectories: TrajectorySet, source: Path, origin: str) ->
         EnvironmentFailure: The disk said no.
     """
     _remove(path)
-    store.write(path, trajectories, overwrite=False, copy_of=(source, origin))
+    store.write(path, trajectories, overwrite=False, copy_of=(source, origin), blocks=_blocks)
+
+
+def _blocks(copy: Path) -> dict[str, dict[str, str]]:
+    """Digests of the parts of large files, for who looks at some of them only."""
+    large = [path for path in sorted(copy.iterdir()) if path.stat().st_size > WHOLE]
+    return {path.name: block_digests(path) for path in large}
 
 
 def copies() -> list[Copy]:
@@ -111,7 +118,7 @@ def others() -> int:
 
 def touch(path: Path) -> None:
     """Note that a copy was used just now."""
-    with contextlib.suppress(OSError):  # somebody else's cache can still be read
+    with contextlib.suppress(OSError):  # a cache on a read-only disk can still be read
         os.utime(path, follow_symlinks=False)
 
 

@@ -14,7 +14,6 @@ import dataclasses
 import hashlib
 import json
 import shutil
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,9 +25,10 @@ from pubc.formats.opening import cached_copies as copies
 from pubc.formats.opening.detect import detect, is_hdf5
 from pubc.formats.opening.isolate import Limits, parse_in_child
 from pubc.formats.opening.path_hints import not_there
+from pubc.formats.opening.trusted_copies import fault_in_copy
 from pubc.formats.registry import get, parse
-from pubc.storage import read_manifest
-from pubc.trajectory import TrajectorySet
+from pubc.storage import make_scratch, read_manifest
+from pubc.trajectory import Problem, TrajectorySet
 from pubc.version import __version__
 
 __all__ = ["Opened", "dataset_key", "open_dataset"]
@@ -67,9 +67,28 @@ def open_dataset(path: Path, options: ReadOptions) -> Opened:
     copy = None
     if options.cache and copies.limit() and not copies.folder().is_symlink():
         copy = copies.folder() / f"{dataset_key(path, options)}.store"
-    found = None if copy is None else _from_cache(copy)
-    if found is not None:
-        return found
+    wrong = None
+    if copy is not None and copy.is_dir():
+        wrong = fault_in_copy(copy, everything=options.verify)
+        found = None if wrong else _from_cache(copy)
+        if found is not None:
+            return found
+    opened = _from_source(path, name, options, copy)
+    if wrong is None:
+        return opened
+    return dataclasses.replace(opened, trajectories=_with_notice(opened.trajectories, wrong))
+
+
+def _with_notice(trajectories: TrajectorySet, wrong: str) -> TrajectorySet:
+    notice = Problem(
+        "cache_rebuilt",
+        "noticed",
+        f"the copy in the cache was not used and the dataset was read again ({wrong}).",
+    )
+    return dataclasses.replace(trajectories, problems=(*trajectories.problems, notice))
+
+
+def _from_source(path: Path, name: str | None, options: ReadOptions, copy: Path | None) -> Opened:
     if options.isolate != "off":
         return _in_child(path, options, copy)
     name = name or detect(path)
@@ -114,7 +133,7 @@ def _from_cache(copy: Path) -> Opened | None:
 
 def _in_child(path: Path, options: ReadOptions, copy: Path | None) -> Opened:
     try:
-        folder = Path(tempfile.mkdtemp(prefix="pubc-"))
+        folder = make_scratch("read")
     except OSError as error:
         raise EnvironmentFailure(
             f"Could not make a temporary folder to read {path} into: {error.strerror}."
@@ -140,6 +159,6 @@ def dataset_key(path: Path, options: ReadOptions) -> str:
         for file in files
         if (stat := file.lstat())
     ]
-    chosen = dataclasses.asdict(options) | {"cache": True, "isolate": "off"}
+    chosen = dataclasses.asdict(options) | {"cache": True, "verify": False, "isolate": "off"}
     text = json.dumps([__version__, str(path.resolve()), stats, chosen], default=list)
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:32]

@@ -22,7 +22,7 @@ from pubc.policies.cloning.flat_weights import LAYOUT, check_layout, initial_par
 from pubc.policies.cloning.fused_steps import FusedStep
 from pubc.policies.networks import NetworkPolicy, layers_from_flat
 from pubc.policies.train_options import TrainOptions
-from pubc.policies.training_rows import Feed, survey
+from pubc.policies.training_rows import MEMORY, TrainingRows, facts_of
 from pubc.streams import stream
 from pubc.threads import threads
 from pubc.trajectory import Array, TrajectorySet
@@ -114,14 +114,15 @@ class Clone:
         *,
         random_seed: int,
         device: torch.device,
+        memory: int = MEMORY,
     ) -> None:
         self.plan = plan(trajectories, options)
         self.epochs = self.plan.epochs
         self.options, self.random_seed, self.device = options, random_seed, device
-        self.facts = survey(trajectories)
+        self.facts = facts_of(trajectories)
         self.fingerprint = self.facts.fingerprint
         kept, held = self._hold_out(trajectories)
-        self._feed = Feed(kept, self.facts, device=device)
+        self._feed = TrainingRows(kept, self.facts, device=device, memory=memory)
         self._held = self._sample(held)
         wide = trajectories.action_size * (2 if options.head == "gaussian" else 1)
         self.sizes = (trajectories.observation_size, *options.hidden, wide)
@@ -234,7 +235,7 @@ class Clone:
         rows = np.unique(np.linspace(0, held.steps - 1, CHECKED).astype(np.int64))
         inputs = torch.empty(len(rows), held.observation_size + 1, device=self.device)
         targets = torch.empty(len(rows), held.action_size, device=self.device)
-        Feed(held, self.facts, device=self.device, memory=0).gather(rows, inputs, targets)
+        TrainingRows(held, self.facts, device=self.device, memory=0).gather(rows, inputs, targets)
         return inputs, targets
 
     def _judge(self, epoch: int) -> float:

@@ -23,7 +23,7 @@ from pubc.policies.cloning.fused_steps import LOG_STD
 from pubc.policies.cuda_graphs import Updates
 from pubc.policies.networks import NetworkPolicy, layers_from_flat
 from pubc.policies.train_options import TrainOptions
-from pubc.policies.training_rows import Feed, survey
+from pubc.policies.training_rows import TrainingRows, facts_of
 from pubc.streams import stream
 from pubc.threads import threads
 from pubc.trajectory import Array, TrajectorySet
@@ -74,10 +74,10 @@ class WeightedClone:
         self.batch = options.batch_size or _BATCH
         self.updates = options.updates or _UPDATES[options.recipe]
         self.epochs = math.ceil(self.updates / _PER_EPOCH)
-        self.facts = survey(positives, trajectories)
+        self.facts = facts_of(positives, trajectories)
         self.fingerprint = self.facts.fingerprint
         self._feeds = tuple(
-            Feed(part, self.facts, device=device) for part in (positives, trajectories)
+            TrainingRows(part, self.facts, device=device) for part in (positives, trajectories)
         )
         seen, acts = trajectories.observation_size, trajectories.action_size
         self._acts = acts

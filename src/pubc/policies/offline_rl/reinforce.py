@@ -39,7 +39,7 @@ from pubc.policies.offline_rl.d3rlpy_learners import (
 from pubc.policies.offline_rl.transformer import TransformerPolicy
 from pubc.policies.offline_rl.transitions import Sequences, Transitions
 from pubc.policies.train_options import TrainOptions
-from pubc.policies.training_rows import survey
+from pubc.policies.training_rows import facts_of
 from pubc.streams import stream
 from pubc.threads import threads
 from pubc.trajectory import Array, TrajectorySet
@@ -103,7 +103,7 @@ class OfflineRun:
         self.name, self.random_seed, self.device = name, random_seed, device
         self.updates, self.chosen = plan_updates(name, trajectories, options)
         self.epochs = math.ceil(self.updates / PER_EPOCH)
-        self.facts = survey(trajectories)
+        self.facts = facts_of(trajectories)
         self.fingerprint = self.facts.fingerprint
         self._sizes = (trajectories.observation_size, trajectories.action_size)
         with library() as d3, self._seeded("weights"):

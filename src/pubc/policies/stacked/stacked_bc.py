@@ -24,7 +24,7 @@ from pubc.policies.stacked.paced_updates import PacedUpdates
 from pubc.policies.stacked.stacked_networks import StackedNet, stack_flat
 from pubc.policies.stacked.stacked_rows import gather_feeds, room_for
 from pubc.policies.train_options import TrainOptions
-from pubc.policies.training_rows import Feed, survey
+from pubc.policies.training_rows import TrainingRows, facts_of
 from pubc.streams import stream
 from pubc.trajectory import Array, TrajectorySet
 
@@ -47,9 +47,9 @@ class StackedBC:
         self.plan: Plan = plan(trajectories, options)
         self.epochs, self.options, self.device = self.plan.epochs, options, device
         self.random_seeds = tuple(random_seeds)
-        self.facts = survey(trajectories)
+        self.facts = facts_of(trajectories)
         self.fingerprint = self.facts.fingerprint
-        whole = Feed(trajectories, self.facts, device=device, memory=room_for(device))
+        whole = TrainingRows(trajectories, self.facts, device=device, memory=room_for(device))
         self._whole, self._acts = whole, trajectories.action_size
         self._kept, self._held = [], []
         for seed in self.random_seeds:
@@ -98,7 +98,8 @@ class StackedBC:
                 else:
                     total[active] += self._train(drawn, active)[active]
         losses = total.cpu() / torch.tensor(counts)
-        found = {"loss": losses}
+        rate = learning_rate(self.plan, epoch + 1)
+        found = {"loss": losses, "learning_rate": torch.full_like(losses, rate)}
         if len(self._held[0]):
             found["held_out_loss"] = self._judge()
         return found

@@ -28,7 +28,7 @@ from pubc.policies.stacked.paced_updates import PacedUpdates
 from pubc.policies.stacked.stacked_networks import StackedNet, Stepper, stack_flat
 from pubc.policies.stacked.stacked_rows import gather_feeds, room_for
 from pubc.policies.train_options import TrainOptions
-from pubc.policies.training_rows import Feed, survey
+from pubc.policies.training_rows import TrainingRows, facts_of
 from pubc.streams import stream
 from pubc.trajectory import Array, TrajectorySet
 
@@ -91,10 +91,10 @@ class StackedDwbc:
         self.batch = options.batch_size or _BATCH
         self.updates = options.updates or _UPDATES[options.recipe]
         self.epochs = math.ceil(self.updates / _PER_EPOCH)
-        self.facts = survey(positives, trajectories)
+        self.facts = facts_of(positives, trajectories)
         self.fingerprint = self.facts.fingerprint
         self._feeds = [
-            Feed(part, self.facts, device=device, memory=room_for(device))
+            TrainingRows(part, self.facts, device=device, memory=room_for(device))
             for part in (positives, trajectories)
         ]
         seen, self._acts = trajectories.observation_size, trajectories.action_size

@@ -26,7 +26,7 @@ from pubc.policies.stacked.stacked_plas import StackedPLAS
 from pubc.policies.stacked.stacked_rows import StackedTransitions
 from pubc.policies.stacked.stacked_td3bc import StackedTD3BC
 from pubc.policies.train_options import TrainOptions
-from pubc.policies.training_rows import survey
+from pubc.policies.training_rows import facts_of
 from pubc.streams import stream
 from pubc.trajectory import Array, TrajectorySet
 
@@ -60,7 +60,7 @@ class StackedOffline:
         self.updates, self.chosen = plan_updates(name, trajectories, options)
         self.epochs = math.ceil(self.updates / PER_EPOCH)
         self.batch = int(self.chosen.get("batch_size", 100))
-        self.facts = survey(trajectories)
+        self.facts = facts_of(trajectories)
         self.fingerprint = self.facts.fingerprint
         self._acts = trajectories.action_size
         sizes = (trajectories.observation_size, trajectories.action_size)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pubc.policies.offline_rl.transitions import Transitions
-from pubc.policies.training_rows import Facts, Feed
+from pubc.policies.training_rows import Facts, TrainingRows
 from pubc.trajectory import TrajectorySet
 
 __all__ = ["StackedTransitions", "gather_feeds", "room_for"]
@@ -100,7 +100,7 @@ def _shaped(column: Tensor, positions: Integers) -> Tensor:
 
 
 def gather_feeds(
-    feeds: Sequence[Feed], positions: Integers, device: torch.device
+    feeds: Sequence[TrainingRows], positions: Integers, device: torch.device
 ) -> tuple[Tensor, Tensor]:
     """Inputs and targets of steps, each member's from its own feed.
 

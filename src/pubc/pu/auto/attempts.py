@@ -3,7 +3,7 @@
 Where seeds are few and the task is hard, the first guess at a split can lead rounds astray,
 and they end without a valley. Other guesses are then tried, first with networks that see one
 side of a split only, then with networks that are told the side. Each attempt is an ordinary
-run of `filter_rounds`; `decisive` says which of all rounds holds the result.
+run of `guarded_rounds`; `decisive` says which of all rounds holds the result.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from typing import Protocol
 
 import numpy as np
 
-from pubc.pu.algorithm import Loop, Pile, Round, filter_rounds, outcome
 from pubc.pu.auto.starts import Split
-from pubc.pu.judge import Standing, StoredJudge, Task, Verdict
-from pubc.pu.paper.threshold import Cut, Threshold, with_histogram
+from pubc.pu.guarded_rounds import Loop, guarded_rounds, outcome
+from pubc.pu.judge import Cut, Standing, StoredJudge, Task, Threshold, Verdict
+from pubc.pu.paper.threshold import with_histogram
+from pubc.pu.rounds import Pile, Round
 from pubc.streams import Key
 
 __all__ = ["Explorer", "decisive", "filter_attempts"]
@@ -66,13 +67,13 @@ def filter_attempts(
         number += 1
         for split in splits:
             last: Round | None = None
-            for current in filter_rounds(
+            for current in guarded_rounds(
                 pile,
                 judge=judge,
                 threshold=threshold,
                 key=key.at("attempt", attempt),
                 loop=how,
-                standing=_standing(verdict, split),
+                start=_standing(verdict, split),
                 first=number,
             ):
                 last = replace(current, attempt=attempt)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pubc.pu.algorithm import Round
 from pubc.pu.judge import mean_confidence
+from pubc.pu.rounds import Round
 
 __all__ = ["Quality", "estimate"]
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pubc.pu.auto.valleys import find_valleys, gap_below, otsu, typical
-from pubc.pu.judge import Mask, Verdict
-from pubc.pu.paper.threshold import Cut, with_histogram
+from pubc.pu.judge import Cut, Mask, Verdict
+from pubc.pu.paper.threshold import with_histogram
 
 __all__ = ["RatioCut"]
 

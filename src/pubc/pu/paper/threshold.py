@@ -7,43 +7,17 @@ module only computes: it returns the evidence with the cut, and a report can dra
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 
-from pubc.pu.judge import Verdict, mean_confidence
+from pubc.pu.judge import Cut, Threshold, Verdict, mean_confidence
 
-__all__ = ["Cut", "Threshold", "find_valley", "fixed", "valley", "with_histogram"]
+__all__ = ["find_valley", "fixed", "valley", "with_histogram"]
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Cut:
-    """A threshold and the evidence for it, or the reason why there is none."""
-
-    threshold: float | None
-    """Confidence a classifier needs to vote for a trajectory; None where none was found."""
-    reason: str
-    """One sentence: how the cut was found, or why not."""
-    status: str | None = None
-    """Why the cut is not to be trusted; None where it is. With a threshold it is a working
-    cut: rounds may go on from it, but do not end well on it. `guess` is a mere start."""
-    evidence: float | None = None
-    """How sure the valley is, where that was tested: 1 and above is significant."""
-    centres: Floats = field(default_factory=lambda: np.zeros(0))
-    """Middle of each histogram bin, shape (bins,)."""
-    counts: Floats = field(default_factory=lambda: np.zeros(0))
-    """Trajectories in each bin, shape (bins,)."""
-    curve: Floats = field(default_factory=lambda: np.zeros(0))
-    """Curve that the cut was read from, at the centres, shape (bins,)."""
-
-
-Threshold = Callable[[Verdict], Cut]
-"""Maps what a judge thinks of every trajectory, and of the seeds, to a cut."""
 
 
 def find_valley(

@@ -41,16 +41,17 @@ function told(value) {
   const size = Math.abs(value);
   let text;
   if (size >= 1e6 || size < 1e-4) text = value.toExponential(3);
-  else if (size >= 1000) text = new Intl.NumberFormat("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 }).format(value);
+  else if (size >= 1000) text = tenths.format(value);
   else text = value.toFixed(size >= 100 ? 2 : size >= 1 ? 3 : 4);
   return text.replaceAll("-", "\u2212");
 }
 const share = (value) => (value === null || Number.isNaN(value) ? "–" : (100 * value).toFixed(1) + " %");
+const digits = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 4 }), tenths = new Intl.NumberFormat("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 function short(value) {
   if (value === 0) return "0";
   const size = Math.abs(value);
   if (size >= 1e6 || size < 1e-3) return value.toExponential(0).replace("-", "\u2212").replace("e\u2212", "e-").replace("e+", "e");
-  return new Intl.NumberFormat("en-US", { maximumSignificantDigits: 4 }).format(value).replace("-", "\u2212");
+  return digits.format(value).replace("-", "\u2212");
 }
 
 const tip = byId("tip");

@@ -5,11 +5,11 @@ Heads and records come from `pubc reproduce`; nothing here computes a cell.
 
 from pubc.report.tables.pages.table_terminal import lines
 from pubc.report.tables.records_folder import Table, find_records, read_table, read_tables
-from pubc.report.tables.table_of_means import Sheet, sheet
+from pubc.report.tables.table_of_means import TableOfMeans, sheet
 
 __all__ = [
-    "Sheet",
     "Table",
+    "TableOfMeans",
     "find_records",
     "lines",
     "read_table",

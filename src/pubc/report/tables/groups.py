@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from pubc.report.tables.record_values import Paper
 from pubc.report.tables.table_head import Group
-from pubc.report.tables.table_value import Place
+from pubc.report.tables.table_value import TableValue
 
 __all__ = ["Row", "summary", "with_totals"]
 
@@ -24,7 +24,7 @@ class Row:
 
     name: str
     """What it is about."""
-    places: Mapping[str, Place]
+    places: Mapping[str, TableValue]
     """By column."""
     summary: bool = False
     """Whether it is made of other rows."""
@@ -39,11 +39,11 @@ class Row:
         return any(place.by_seed for place in self.places.values())
 
 
-def with_totals(row: Row, groups: Sequence[Group]) -> dict[str, Place]:
+def with_totals(row: Row, groups: Sequence[Group]) -> dict[str, TableValue]:
     """The places of a row and those of the totals over its columns."""
     places = dict(row.places)
     for group in groups:
-        members = {name: places.get(name, Place()) for name in group.of}
+        members = {name: places.get(name, TableValue()) for name in group.of}
         places[group.name] = _combined(group, members, group.paper.get(row.name))
     return places
 
@@ -75,23 +75,23 @@ def summary(group: Group, rows: Sequence[Row], columns: Sequence[str]) -> Row | 
     return Row(group.name, places, True, partial, remark)
 
 
-def _combined(group: Group, members: Mapping[str, Place], printed: Paper) -> Place:
+def _combined(group: Group, members: Mapping[str, TableValue], printed: Paper) -> TableValue:
     if not any(place.by_seed for place in members.values()):
-        return Place()
+        return TableValue()
     missing = [name for name, place in members.items() if not place.by_seed]
     if missing:
-        return Place(remarks=(f"no {group.how}: {', '.join(missing)} missing",))
+        return TableValue(remarks=(f"no {group.how}: {', '.join(missing)} missing",))
     each = list(members.values())
     seeds = sorted(set.intersection(*(set(place.by_seed) for place in each)))
     if not seeds:
-        return Place(remarks=(f"no {group.how}: no random seed has all of it",))
-    return Place(
+        return TableValue(remarks=(f"no {group.how}: no random seed has all of it",))
+    return TableValue(
         {seed: _made(group.how, [place.by_seed[seed] for place in each]) for seed in seeds},
         _paper(group.how, each) if printed is None else printed,
     )
 
 
-def _paper(how: str, places: Sequence[Place]) -> Paper:
+def _paper(how: str, places: Sequence[TableValue]) -> Paper:
     figures = [place.paper for place in places if isinstance(place.paper, float)]
     return _made(how, figures) if len(figures) == len(places) else None
 

@@ -11,7 +11,7 @@ from pubc.errors import DataError
 from pubc.report.tables.table_head import ALL, Head
 from pubc.results import Record
 
-__all__ = ["Paper", "Reading", "is_failure", "readings", "strange"]
+__all__ = ["Paper", "RecordValue", "is_failure", "readings", "strange"]
 
 Paper = float | str | None
 """The paper's figure, or its mark for one that it does not have."""
@@ -21,7 +21,7 @@ _NOT_GIVEN = "data_not_given"
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class RecordValue:
     """What one record says about one place of the table."""
 
     row: str
@@ -42,7 +42,7 @@ class Reading:
     """How a filter ended, where it did not simply converge."""
 
 
-def readings(head: Head, records: Sequence[Record], where: str) -> list[Reading]:
+def readings(head: Head, records: Sequence[Record], where: str) -> list[RecordValue]:
     """One reading of every record, or two of each of its measures: in its row, and over all.
 
     Raises:
@@ -65,11 +65,11 @@ def is_failure(record: Record) -> bool:
     return failed is not None and failed["kind"] != _NOT_GIVEN
 
 
-def _read(head: Head, record: Record, where: str) -> Reading:
+def _read(head: Head, record: Record, where: str) -> RecordValue:
     values, failed = record.values, record.values.get("failed")
     try:
         status = values.get("status")
-        return Reading(
+        return RecordValue(
             row=_text(values["row"]),
             column=_text(values["column"]),
             random_seed=int(record.cell["random_seed"]),
@@ -84,7 +84,7 @@ def _read(head: Head, record: Record, where: str) -> Reading:
         raise strange(where, record, what, error) from None
 
 
-def _measured(head: Head, record: Record, number: int, where: str) -> list[Reading]:
+def _measured(head: Head, record: Record, number: int, where: str) -> list[RecordValue]:
     """What a record says about every column of its row; its number stands for a random seed."""
     values, failed = record.values, record.values.get("failed")
     numbered = replace(record, cell={**record.cell, "random_seed": number})

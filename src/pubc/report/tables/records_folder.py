@@ -7,12 +7,12 @@ from pathlib import Path
 
 from pubc.errors import DataError, UsageError
 from pubc.report.policies import is_policy
-from pubc.report.run_reading import is_run
 from pubc.report.tables.handwritten_notes import Note, Notes, read_notes
 from pubc.report.tables.rounds_table import Rounds, rounds_of
 from pubc.report.tables.shortfalls import Shortfall, shortfalls
-from pubc.report.tables.table_of_means import Sheet, sheet
+from pubc.report.tables.table_of_means import TableOfMeans, sheet
 from pubc.results import read
+from pubc.runs.folder.run_folder import is_run
 from pubc.storage import read_json
 
 __all__ = ["Explained", "Table", "find_records", "read_table", "read_tables"]
@@ -43,7 +43,7 @@ class Explained:
 class Table:
     """Everything that is known about one table."""
 
-    sheet: Sheet
+    sheet: TableOfMeans
     """Its figures."""
     notes: Notes
     """What was written about it."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from pubc.metrics import mean_and_spread
 from pubc.report.tables.record_values import strange
-from pubc.report.tables.table_of_means import Sheet
+from pubc.report.tables.table_of_means import TableOfMeans
 from pubc.report.tables.table_value import shown
 from pubc.results import Record
 
@@ -48,7 +48,7 @@ class Rounds:
     """Rows for those who look for them."""
 
 
-def strips_of(sheet: Sheet) -> list[Strip]:
+def strips_of(sheet: TableOfMeans) -> list[Strip]:
     """Every place whose records hold their rounds, in the order of the table."""
     by_place: dict[tuple[str, str], list[Record]] = {}
     for record in sheet.records:
@@ -68,7 +68,7 @@ def strips_of(sheet: Sheet) -> list[Strip]:
     return found
 
 
-def rounds_of(sheet: Sheet, where: str) -> Rounds | None:
+def rounds_of(sheet: TableOfMeans, where: str) -> Rounds | None:
     """The table of rounds; None where no record holds any.
 
     Raises:

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pubc.report.tables.groups import Row
-from pubc.report.tables.table_of_means import Sheet
-from pubc.report.tables.table_value import Place, resolution
+from pubc.report.tables.table_of_means import TableOfMeans
+from pubc.report.tables.table_value import TableValue, resolution
 
 __all__ = ["Shortfall", "shortfalls"]
 
@@ -31,7 +31,7 @@ class Shortfall:
     """What is the matter."""
 
 
-def shortfalls(sheet: Sheet) -> list[Shortfall]:
+def shortfalls(sheet: TableOfMeans) -> list[Shortfall]:
     """Every place that falls short or differs, in the order of the table."""
     return [
         Shortfall(row.name, column, kind, words)
@@ -41,7 +41,7 @@ def shortfalls(sheet: Sheet) -> list[Shortfall]:
     ]
 
 
-def _found(sheet: Sheet, row: Row, column: str) -> Iterator[tuple[str, str]]:
+def _found(sheet: TableOfMeans, row: Row, column: str) -> Iterator[tuple[str, str]]:
     place, unit = row.places[column], sheet.head.unit
     if place.failed and place.given:
         yield "failed", place.words(unit) if place.mean is None else "failed in part"
@@ -49,7 +49,7 @@ def _found(sheet: Sheet, row: Row, column: str) -> Iterator[tuple[str, str]]:
         return
     figure, behind = place.words(unit), 0
     if isinstance(place.paper, float):
-        behind = _behind(sheet, place, Place({0: place.paper}))
+        behind = _behind(sheet, place, TableValue({0: place.paper}))
     if not _ours(sheet, row, column):
         total = column in {group.name for group in sheet.head.totals}
         if behind and not (row.summary or total):
@@ -65,7 +65,7 @@ def _found(sheet: Sheet, row: Row, column: str) -> Iterator[tuple[str, str]]:
         yield "short", f"{figure} is {_worse(sheet)} {', '.join(better)}"
 
 
-def _rivals(sheet: Sheet, row: Row, column: str) -> dict[str, Place]:
+def _rivals(sheet: TableOfMeans, row: Row, column: str) -> dict[str, TableValue]:
     """What a figure of ours is held against: the other columns, or the other row of its pair."""
     head, rivals = sheet.head, {}
     if column in head.ours:
@@ -77,11 +77,11 @@ def _rivals(sheet: Sheet, row: Row, column: str) -> dict[str, Place]:
     return rivals
 
 
-def _ours(sheet: Sheet, row: Row, column: str) -> bool:
+def _ours(sheet: TableOfMeans, row: Row, column: str) -> bool:
     return column in sheet.head.ours or row.name in {first for first, _ in sheet.head.pairs}
 
 
-def _behind(sheet: Sheet, place: Place, other: Place) -> int:
+def _behind(sheet: TableOfMeans, place: TableValue, other: TableValue) -> int:
     """1 where the other is better by more than the spread, -1 where it is worse, else 0."""
     if place.mean is None or other.mean is None:
         return 0
@@ -91,5 +91,5 @@ def _behind(sheet: Sheet, place: Place, other: Place) -> int:
     return 1 if (apart > 0) == (sheet.head.direction == "higher") else -1
 
 
-def _worse(sheet: Sheet) -> str:
+def _worse(sheet: TableOfMeans) -> str:
     return "below" if sheet.head.direction == "higher" else "above"

@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pubc.report.tables.groups import Row, summary, with_totals
-from pubc.report.tables.record_values import Reading, is_failure, readings
+from pubc.report.tables.record_values import RecordValue, is_failure, readings
 from pubc.report.tables.table_head import Head, head_of
-from pubc.report.tables.table_value import EMPTY, Place, rounded
+from pubc.report.tables.table_value import EMPTY, TableValue, rounded
 from pubc.results import Record
 
-__all__ = ["Sheet", "sheet"]
+__all__ = ["TableOfMeans", "sheet"]
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class TableOfMeans:
     """A table with its figures."""
 
     head: Head
@@ -42,7 +42,7 @@ class Sheet:
         return sum("failed" in record.values for record in self.records) - self.failed
 
 
-def sheet(document: Mapping[str, Any], records: Sequence[Record], where: str) -> Sheet:
+def sheet(document: Mapping[str, Any], records: Sequence[Record], where: str) -> TableOfMeans:
     """Make the table of a head and its records.
 
     Args:
@@ -55,7 +55,7 @@ def sheet(document: Mapping[str, Any], records: Sequence[Record], where: str) ->
     """
     head = head_of(document, where)
     latest = _latest(records)
-    by_place: dict[tuple[str, str], dict[int, Reading]] = {}
+    by_place: dict[tuple[str, str], dict[int, RecordValue]] = {}
     for reading in readings(head, latest, where):
         by_place.setdefault((reading.row, reading.column), {})[reading.random_seed] = reading
     columns = _ordered(head.columns, (column for _, column in by_place))
@@ -74,7 +74,7 @@ def sheet(document: Mapping[str, Any], records: Sequence[Record], where: str) ->
         made = summary(group, rows, columns)
         if made is not None:
             rows.insert(_below(head, rows, group.of), made)
-    return Sheet(head, columns, _marked(head, rows), tuple(latest), most)
+    return TableOfMeans(head, columns, _marked(head, rows), tuple(latest), most)
 
 
 def _below(head: Head, rows: Sequence[Row], members: Sequence[str]) -> int:
@@ -99,14 +99,14 @@ def _latest(records: Sequence[Record]) -> list[Record]:
     return [last[at] for at in sorted(last)]
 
 
-def _place(found: Mapping[int, Reading], most: int) -> Place:
+def _place(found: Mapping[int, RecordValue], most: int) -> TableValue:
     if not found:
         return EMPTY
     each = [found[seed] for seed in sorted(found)]
     by_seed = {r.random_seed: r.value for r in each if r.value is not None}
     papers = [reading.paper for reading in each if reading.paper is not None]
     remarks = tuple(_remarks(each, len(by_seed), most))
-    return Place(
+    return TableValue(
         by_seed,
         papers[-1] if papers else None,
         failed=len(each) - len(by_seed),
@@ -115,7 +115,7 @@ def _place(found: Mapping[int, Reading], most: int) -> Place:
     )
 
 
-def _remarks(each: Sequence[Reading], finished: int, most: int) -> Iterable[str]:
+def _remarks(each: Sequence[RecordValue], finished: int, most: int) -> Iterable[str]:
     many = len(each)
     for failure in dict.fromkeys(r.failure for r in each if r.failure is not None):
         count = sum(reading.failure == failure for reading in each)
@@ -165,7 +165,7 @@ def _marked(head: Head, rows: Sequence[Row]) -> tuple[Row, ...]:
     )
 
 
-def _best(head: Head, places: Mapping[tuple[str, str], Place]) -> set[tuple[str, str]]:
+def _best(head: Head, places: Mapping[tuple[str, str], TableValue]) -> set[tuple[str, str]]:
     """Who has the best figure as printed; nobody where all have the same."""
     figures = {
         at: rounded(place.mean, head.unit) for at, place in places.items() if place.mean is not None

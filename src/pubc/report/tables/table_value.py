@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from pubc.metrics import mean_and_spread
 from pubc.report.tables.record_values import Paper
 
-__all__ = ["EMPTY", "Place", "resolution", "rounded", "shown"]
+__all__ = ["EMPTY", "TableValue", "resolution", "rounded", "shown"]
 
 _FACTOR = {"percent": 100.0}
 _DIGITS = {"percent": 1, "score": 2}
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TableValue:
     """Where a row meets a column."""
 
     by_seed: Mapping[int, float] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Place:
         return shown(self.paper, unit)
 
 
-EMPTY = Place()
+EMPTY = TableValue()
 """A place that no cell belongs to."""
 
 

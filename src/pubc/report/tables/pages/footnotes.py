@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from string import ascii_lowercase
 
 from pubc.report.tables.groups import Row
-from pubc.report.tables.table_of_means import Sheet
+from pubc.report.tables.table_of_means import TableOfMeans
 
 __all__ = ["Footnotes"]
 
@@ -14,7 +14,7 @@ __all__ = ["Footnotes"]
 class Footnotes:
     """The remarks of a table in the order in which a reader meets them."""
 
-    def __init__(self, sheet: Sheet) -> None:
+    def __init__(self, sheet: TableOfMeans) -> None:
         self._letters: dict[str, str] = {}
         for row in sheet.rows:
             inside = (row.places[column].remarks for column in sheet.columns)

@@ -18,7 +18,7 @@ from matplotlib.ticker import MaxNLocator
 from pubc.errors import DataError
 from pubc.report.drawing import CUT, DASHES, DROPPED, KEPT, SERIES, canvas, label, style
 from pubc.report.tables.rounds_table import strips_of
-from pubc.report.tables.table_of_means import Sheet
+from pubc.report.tables.table_of_means import TableOfMeans
 from pubc.results import Record
 
 __all__ = ["draw"]
@@ -31,7 +31,7 @@ _MOST_BANDS = 4
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 
 
-def draw(sheet: Sheet) -> Figure | None:
+def draw(sheet: TableOfMeans) -> Figure | None:
     """The figure of a table; None where its head asks for none or no record has what it needs.
 
     Raises:
@@ -52,7 +52,7 @@ def draw(sheet: Sheet) -> Figure | None:
         ) from None
 
 
-def _rounds(sheet: Sheet, asked: Mapping[str, Any]) -> Figure | None:
+def _rounds(sheet: TableOfMeans, asked: Mapping[str, Any]) -> Figure | None:
     """The paper's Figure 3: a strip of histograms, round by round, for the lowest seed."""
     strips = [strip for strip in strips_of(sheet) if strip.drawn]
     if not strips:
@@ -87,7 +87,7 @@ def _histogram(axis: Axes, done: Mapping[str, Any], above: str) -> None:
         axis.axvline(float(cut), color=CUT, ls="--", lw=1)
 
 
-def _curves(sheet: Sheet, asked: Mapping[str, Any]) -> Figure | None:
+def _curves(sheet: TableOfMeans, asked: Mapping[str, Any]) -> Figure | None:
     """The paper's Figure 5: means over random seeds in a band from lowest to highest."""
     panels: dict[str, dict[str, list[Mapping[str, Any]]]] = {}
     for record in sorted(sheet.records, key=lambda record: _place(sheet, record)):
@@ -126,14 +126,14 @@ def _together(curves: Sequence[Mapping[str, Any]]) -> dict[float, list[float]]:
     return {x: [float(y) for y in values] for x, *values in zip(places, *found, strict=True)}
 
 
-def _place(sheet: Sheet, record: Record) -> tuple[int, int, str]:
+def _place(sheet: TableOfMeans, record: Record) -> tuple[int, int, str]:
     """Where a record stands in the table, for panels in the order of the table."""
     rows = [row.name for row in sheet.rows]
     row, column = record.values["row"], record.values["column"]
     return rows.index(row), sheet.columns.index(column), record.key
 
 
-def _line(sheet: Sheet, asked: Mapping[str, Any]) -> Figure | None:
+def _line(sheet: TableOfMeans, asked: Mapping[str, Any]) -> Figure | None:
     """Figures of a row against the numbers that its columns are named after."""
     at = {c: float(found[0]) for c in sheet.columns if (found := _NUMBER.search(c))}
     factor = _FACTOR.get(sheet.head.unit, 1.0)

@@ -9,7 +9,7 @@ from pubc.report.tables.pages.footnotes import Footnotes
 from pubc.report.tables.pages.table_sentences import HOW_TO_READ, NOWHERE, UNEXPLAINED, facts, found
 from pubc.report.tables.records_folder import Table
 from pubc.report.tables.rounds_table import Rounds
-from pubc.report.tables.table_of_means import Sheet
+from pubc.report.tables.table_of_means import TableOfMeans
 
 __all__ = ["as_markdown"]
 
@@ -55,7 +55,7 @@ def _table_parts(table: Table, figure: str | None) -> list[str]:
     ]
 
 
-def _figures(sheet: Sheet, footnotes: Footnotes) -> str:
+def _figures(sheet: TableOfMeans, footnotes: Footnotes) -> str:
     unit = sheet.head.unit
     grid = [["", *(_ticked(column, inside=True) for column in sheet.columns)]]
     grid.append(["---", *["---:"] * len(sheet.columns)])

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from pubc.report.tables.records_folder import Explained
-from pubc.report.tables.table_of_means import Sheet
+from pubc.report.tables.table_of_means import TableOfMeans
 
 __all__ = ["HOW_TO_READ", "NOWHERE", "UNEXPLAINED", "duration", "facts", "found"]
 
@@ -26,7 +26,7 @@ NOWHERE = (
 UNEXPLAINED = "No explanation yet"
 
 
-def facts(sheet: Sheet) -> list[tuple[str, str]]:
+def facts(sheet: TableOfMeans) -> list[tuple[str, str]]:
     """Where the figures come from: names and values."""
     head = sheet.head
     cells = f"{len(sheet.records):,}"
@@ -77,7 +77,7 @@ def duration(seconds: float) -> str:
     return f"{hours:,} h {minutes} min"
 
 
-def _spent(sheet: Sheet) -> str:
+def _spent(sheet: TableOfMeans) -> str:
     """What the cells took, whichever run did them; each computation counts once."""
     each = {record.key: record.values.get("seconds") for record in sheet.records}
     seconds = sum(float(s) for s in each.values() if isinstance(s, int | float))

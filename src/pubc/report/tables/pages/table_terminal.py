@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pubc.report.tables.pages.footnotes import Footnotes
-from pubc.report.tables.table_of_means import Sheet
+from pubc.report.tables.table_of_means import TableOfMeans
 
 __all__ = ["lines"]
 
 
-def lines(sheet: Sheet, width: int = 100) -> list[str]:
+def lines(sheet: TableOfMeans, width: int = 100) -> list[str]:
     """The table as lines.
 
     Args:
@@ -28,7 +28,7 @@ def lines(sheet: Sheet, width: int = 100) -> list[str]:
     return [*beside, *([""] if marks else []), *marks]
 
 
-def _rows(sheet: Sheet, footnotes: Footnotes, *, beside: bool) -> list[list[str]]:
+def _rows(sheet: TableOfMeans, footnotes: Footnotes, *, beside: bool) -> list[list[str]]:
     unit = sheet.head.unit
     found = [["", *sheet.columns]]
     for row in sheet.rows:

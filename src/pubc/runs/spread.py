@@ -1,4 +1,4 @@
-"""`--engine` and `--address`: who goes over the whole of a dataset, said once."""
+"""`--engine` and `--address`: which workers go over the whole of a dataset."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ __all__ = ["HERE", "Spread"]
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Who works."""
+    """Which workers go over the data."""
 
     engine: Literal["serial", "processes", "ray"] = "serial"
-    """Who goes over the whole dataset: this process, processes of this machine, or the machines
+    """What goes over the whole dataset: this process, processes of this machine, or the machines
     of a Ray cluster (docs/scale.md). Does not change results."""
     address: str | None = None
     """Ray cluster to join: auto, HOST:PORT or ray://HOST:PORT. Omit it to start Ray here."""
@@ -57,4 +57,4 @@ class Spread:
 
 
 HERE = Spread()
-"""What commands start from: the work is done in this process."""
+"""The default: the work is done in this process."""

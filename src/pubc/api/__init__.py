@@ -1,0 +1,1 @@
+"""The front door in Python: what `import pubc` offers beyond reading and writing data."""

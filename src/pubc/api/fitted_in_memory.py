@@ -1,0 +1,62 @@
+"""What a fit leaves until it is saved: rounds in memory, networks in a temporary folder."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import warnings
+import weakref
+from pathlib import Path
+from typing import Any, NoReturn
+
+from pubc.pu.rounds import Round
+from pubc.runs.filter_run import Clock, Listener, write_results
+from pubc.runs.folder.run_folder import RunFolder
+from pubc.runs.plan_run import Plan
+
+__all__ = ["FittedInMemory", "NetworksPlace"]
+
+
+class NetworksPlace:
+    """A temporary folder for networks, which goes when the last finder that uses it does."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="pubc-finder-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> NetworksPlace:
+        return self
+
+
+class FittedInMemory:
+    """What a fit leaves, until it is saved."""
+
+    def __init__(
+        self, planned: Plan, rounds: list[Round], clock: Clock, place: NetworksPlace
+    ) -> None:
+        self.planned = planned
+        self.rounds = rounds
+        self.clock = clock
+        self.place = place
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> FittedInMemory:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "A fitted ExpertFinder is kept with finder.save(path) and read with "
+            "ExpertFinder.load(path), not by pickling: its networks are files."
+        )
+
+    def write(self, folder: RunFolder, overwrite: bool) -> None:
+        """Everything that `pubc filter` writes, with the networks and rounds of the fit."""
+        from pubc.report import write_report
+
+        folder.claim(force=overwrite)
+        folder.begin(self.planned.document)
+        shutil.copytree(self.place.path, folder.path, dirs_exist_ok=True)
+        listener = Listener(
+            warn=lambda sentence: warnings.warn(sentence, stacklevel=4),
+            draw=lambda path: write_report([path]),
+        )
+        write_results(self.planned, folder, self.rounds, self.clock, listener)

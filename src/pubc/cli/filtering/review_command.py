@@ -1,0 +1,78 @@
+"""`pubc review`: look at trajectories in the browser, mark them, filter with the marks."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import webbrowser
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from pubc import formats
+from pubc.cli.console import facts, say
+from pubc.cli.dataset_flag import Dataset
+
+__all__ = ["COMMAND", "Review"]
+
+
+@dataclass(frozen=True)
+class Review:
+    """Look at trajectories side by side, mark good and bad ones, and filter with the marks.
+
+    Opens a page in the browser that nobody but this machine can reach. Every mark is saved at
+    once to labels.json, which `pubc filter --labels` takes too. Ctrl-C ends it; the same command
+    goes on where it was. docs/review.md shows the page and its keys.
+    """
+
+    path: Annotated[Dataset, tyro.conf.Positional]
+    """A dataset, or the folder of a finished filter run."""
+    out: Path | None = None
+    """Folder for labels and runs; NAME-review beside the dataset or run by default."""
+    labels: Path | None = None
+    """File of marks to go on with; labels.json in the folder by default."""
+    port: int = 0
+    """Port on this machine; 0 means any free one."""
+    browser: bool = True
+    """Open the page in the default browser."""
+    reading: formats.ReadOptions = formats.FROM_COMMAND_LINE
+    """How to read the data."""
+    json: bool = False
+    """Print one JSON document at the end instead of text; the address goes to standard error."""
+
+    def run(self) -> dict[str, Any]:
+        """Serve the page until interrupted."""
+        from pubc.review.desk import open_desk
+        from pubc.review.serve import serve
+
+        desk = open_desk(self.path, self.reading, folder=self.out, labels=self.labels)
+        document: dict[str, Any] = {
+            "data": str(desk.data),
+            "trajectories": len(desk.trajectories),
+            "labels": str(desk.labels_path),
+            "marks": len(desk.labels),
+        }
+
+        def ready(address: str) -> None:
+            document["address"] = address
+            self._tell(document)
+            if self.browser:
+                webbrowser.open(address)
+
+        with contextlib.suppress(KeyboardInterrupt):
+            serve(desk, self.port, ready)
+        if not self.json:
+            say(f"{len(desk.labels):,} marks in {desk.labels_path}")
+        return {**document, "marks": len(desk.labels)}
+
+    def _tell(self, document: dict[str, Any]) -> None:
+        if self.json:
+            print(document["address"], file=sys.stderr, flush=True)
+            return
+        facts([(name, str(document[name])) for name in ("data", "trajectories", "labels")])
+        say(f"\nOpen {document['address']}\nCtrl-C ends it.")
+
+
+COMMAND = Review

@@ -1,0 +1,86 @@
+"""The first moments of a command, before it has done anything that would have to be undone.
+
+While libraries load, Ctrl-C can strike inside their C code, where an exception becomes a broken
+import and a page of traces. So until the flags are read, an interrupt ends the process at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from pubc.errors import EnvironmentFailure
+
+__all__ = ["begin_quietly", "begin_work", "check_memory_limit"]
+
+INTERRUPTED = 5
+_LOADING = 64 << 20
+_PER_CORE = 40 << 20
+"""Bytes of addresses that loading numpy takes, and for each thread that its OpenBLAS starts."""
+_DOCUMENT = b'{"error": {"kind": "InterruptedRun", "message": "interrupted.", "exit_code": 5}}\n'
+
+
+def begin_quietly(words: Sequence[str]) -> None:
+    """From here on an interrupt ends the process at once, with one sentence and exit code 5."""
+
+    def leave(number: int, frame: object) -> None:
+        os.write(2, b"pubc: interrupted.\n")
+        if "--json" in words:
+            os.write(1, _DOCUMENT)
+        os._exit(INTERRUPTED)
+
+    if _ours_to_set():
+        signal.signal(signal.SIGINT, leave)
+
+
+def begin_work() -> None:
+    """From here on an interrupt is an exception; a polite kill ends like Ctrl-C.
+
+    Files are closed, temporaries removed, and the exit code is 5.
+    """
+
+    def stop(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        return  # only the main thread may; a program that calls main() elsewhere decides
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), stop)
+
+
+def check_memory_limit() -> None:
+    """Refuse a limit (ulimit -v) under which numpy cannot load: OpenBLAS would end the process.
+
+    Raises:
+        EnvironmentFailure: There is such a limit.
+    """
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return
+    used = 0
+    with contextlib.suppress(OSError, ValueError):
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    needed = used + _LOADING + _PER_CORE * (os.cpu_count() or 1)
+    if limit < needed:
+        raise EnvironmentFailure(
+            f"the memory limit (ulimit -v) is {limit >> 10:,} kB, and loading numpy takes about "
+            f"{needed >> 10:,} kB. Raise the limit."
+        )
+
+
+def _ours_to_set() -> bool:
+    """Whether this is the program itself, and nobody made it deaf to interrupts."""
+    main = sys.modules.get("__main__")
+    named = os.path.basename(getattr(main, "__file__", None) or "")
+    alone = named in ("pubc", "__main__.py", "main.py")
+    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    return alone and usual and threading.current_thread() is threading.main_thread()

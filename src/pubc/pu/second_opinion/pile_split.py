@@ -1,0 +1,196 @@
+"""From the seeds to a split of a pile: careful growth, a weighted score, and two ways to cut.
+
+What each kind of evidence is worth stands in `worth.json`: how much it varies within one policy, as
+a share of the pile's spread, and its weight, where positives are few and where they are many.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib import resources
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pubc.pu.second_opinion.evidence import EVIDENCE, TWO_SIDED, View
+from pubc.streams import Key
+
+__all__ = ["split_pile", "support_of"]
+
+
+def split_pile(
+    views: list[View], seeds: Tensor, bad: Tensor, rounds: int, key: Key
+) -> tuple[Tensor, Tensor, float]:
+    """Votes of every look and way to cut, shape (votes, trajectories); looks one after another."""
+    grown = _grow(views, seeds, bad, rounds, key)
+    votes: list[list[Tensor]] = [[] for _ in views]
+    apart, falls = [], []
+    for turn, positives in enumerate(grown[-2:]):
+        sample = _some(positives, key.at("sample", turn))
+        for number, view in enumerate(views):
+            short = _shortfalls(view, sample, seeds)
+            score = _score(short, len(sample))
+            votes[number].append(_mixture(score, sample) & ~bad)
+            told, separation = _discriminate(short, sample, score, bad)
+            votes[number].append(told)
+            apart.append(separation)
+            falls.append(short)
+    flat = [vote for look_votes in votes for vote in look_votes]
+    return torch.stack(flat), torch.stack(falls).mean(0).argmax(0), float(np.median(apart))
+
+
+def _grow(views: list[View], seeds: Tensor, bad: Tensor, rounds: int, key: Key) -> list[Tensor]:
+    """Positives of each round: the seeds, and the better half of what looks like them."""
+    positives, grown = seeds, []
+    for turn in range(rounds):
+        grown.append(positives)
+        sample = _some(positives, key.at("grow", turn))
+        shortfalls = [_shortfalls(view, sample, seeds) for view in views]
+        score = torch.stack([_score(short, len(sample)) for short in shortfalls]).mean(0)
+        inside = _above(score, sample, len(seeds)) & ~bad
+        inside[seeds] = False
+        order = torch.argsort(score, descending=True)
+        order = order[inside[order]]
+        share = 0.5 if turn < rounds // 2 else 0.8
+        room = min(int(share * len(order)), 2 * len(positives) + 2)
+        positives = torch.sort(torch.cat([seeds, order[:room]]))[0]
+    return grown
+
+
+def _some(positives: Tensor, key: Key, most: int = 60) -> Tensor:
+    if len(positives) <= most:
+        return positives
+    drawn = key.rng().choice(len(positives), most, replace=False)
+    return torch.sort(positives[torch.from_numpy(drawn).to(positives.device)])[0]
+
+
+def _shortfalls(view: View, positives: Tensor, seeds: Tensor) -> Tensor:
+    """How far each trajectory falls short of the positives, (evidence, trajectories), in logs."""
+    numbers = view.evidence(positives, view.fit(positives, view.quick(seeds)))
+    count = len(positives)
+    chosen = numbers[:, positives]
+    middle = torch.quantile(chosen, 0.5, dim=1)
+    within = chosen.var(1) if count > 1 else torch.zeros_like(middle)
+    usual = _worth()["spread"].to(numbers.device) * (numbers.std(1) + 1e-6)
+    spread = torch.sqrt(((count - 1) * within + 3 * usual**2) / (count + 2))
+    apart = (numbers - middle[:, None]) / spread[:, None]
+    two = torch.tensor([name in TWO_SIDED for name in EVIDENCE], device=numbers.device)
+    short = torch.where(two[:, None], apart.abs(), (-apart).clamp(min=0))
+    return torch.log1p(short.clamp(max=30))
+
+
+def _score(short: Tensor, positives: int) -> Tensor:
+    """One number for each trajectory; more is more like the positives."""
+    worth = _worth()
+    many = min(1.0, max(0.0, (positives - 3) / 9))
+    weights = (1 - many) * worth["few"] + many * worth["many"]
+    offset = (1 - many) * worth["few_offset"] + many * worth["many_offset"]
+    return offset.to(short.device) - weights.to(short.device) @ short
+
+
+def _above(score: Tensor, positives: Tensor, seeds: int) -> Tensor:
+    """The upper of the two groups with the least variance within, on a scale of logs."""
+    best = torch.sort(score[positives])[0]
+    middle = best[len(best) // 2] if len(best) > 2 else torch.sort(score)[0][-3:].mean()
+    squashed = -torch.log1p((middle - score).clamp(min=0)).double()
+    ranked = torch.sort(squashed, descending=True)[0]
+    count = len(ranked)
+    least = max(2, min(seeds, count - 3))
+    sizes = torch.arange(least, count - 1, device=score.device)
+    if not len(sizes):
+        return score >= middle
+    sums, squares = torch.cumsum(ranked, 0), torch.cumsum(ranked**2, 0)
+    upper = squares[sizes - 1] - sums[sizes - 1] ** 2 / sizes
+    rest = sums[-1] - sums[sizes - 1]
+    lower = squares[-1] - squares[sizes - 1] - rest**2 / (count - sizes)
+    size = int(sizes[int((upper + lower).argmin())])
+    return squashed > (ranked[size - 1] + ranked[size]) / 2
+
+
+def _mixture(score: Tensor, positives: Tensor) -> Tensor:
+    """The upper of two normal groups, the positives' own group to begin with."""
+    middle = torch.quantile(score[positives], 0.5)
+    values = score.clamp(middle - 8, middle + 2).double()
+    rest = torch.ones(len(score), dtype=torch.bool, device=score.device)
+    rest[positives] = False
+    others = values[rest] if rest.sum() > 2 else values
+    means = [values[positives].mean(), torch.quantile(others, 0.3)]
+    spreads = [values[positives].std() if len(positives) > 2 else others.std(), others.std()]
+    share, least = torch.tensor(0.5, dtype=torch.float64, device=score.device), 0.8
+    belief = torch.zeros_like(values)
+    for _ in range(30):
+        near = [
+            -0.5 * ((values - mean) / spread.clamp(min=least)) ** 2 - spread.clamp(min=least).log()
+            for mean, spread in zip(means, spreads, strict=True)
+        ]
+        odds = near[0] + share.log() - near[1] - (1 - share).log()
+        # Beyond a group's mean a trajectory belongs to it, however narrow the group.
+        odds = torch.where(values > means[0], odds.clamp(min=1), odds)
+        odds = torch.where(values < means[1], odds.clamp(max=-1), odds)
+        belief = torch.sigmoid(odds)
+        share = belief.mean().clamp(1 / len(score), 1 - 1 / len(score))
+        for side, weight in enumerate((belief, 1 - belief)):
+            total = weight.sum() + 1e-9
+            means[side] = (weight * values).sum() / total
+            spreads[side] = ((weight * (values - means[side]) ** 2).sum() / total).sqrt()
+    return belief > 0.5
+
+
+def _discriminate(
+    short: Tensor, positives: Tensor, score: Tensor, bad: Tensor
+) -> tuple[Tensor, float]:
+    """Split by the direction that separates positives from what is far here, and how well."""
+    inside = torch.zeros(len(score), dtype=torch.bool, device=score.device)
+    inside[positives] = True
+    out = ~_above(score, positives, len(positives) if len(positives) < 4 else 2)
+    far = out & (score <= score[out].median()) if out.sum() > 8 else out
+    far = (far | bad) & ~inside
+    separation = 0.0
+    for _ in range(4):
+        if inside.sum() < 3 or far.sum() < 3:
+            return inside & ~bad, 0.0
+        along, separation, cut = _direction(short, inside, far)
+        changed = along > cut
+        if bool((changed == inside).all()):
+            break
+        inside, far = changed, ~changed
+    return inside & ~bad, separation
+
+
+def _direction(short: Tensor, inside: Tensor, far: Tensor) -> tuple[Tensor, float, Tensor]:
+    values = short.T.double()
+    near, away = values[inside], values[far]
+    spread = (torch.cov(near.T) * (len(near) - 1) + torch.cov(away.T) * (len(away) - 1)) / (
+        len(near) + len(away) - 2
+    )
+    spread = spread + torch.diag(spread.diagonal() + 0.05)
+    along = values @ torch.linalg.solve(spread, near.mean(0) - away.mean(0))
+    ours, theirs = along[inside], along[far]
+    gap = ours.mean() - theirs.mean()
+    wide, other = ours.std() + 0.1 * gap, theirs.std() + 0.1 * gap
+    cut = (ours.mean() * other + theirs.mean() * wide) / (wide + other)
+    return along, float(gap / torch.sqrt(ours.var() + theirs.var() + 1e-9)), cut
+
+
+def support_of(views: list[View], seeds: Tensor, kept: Tensor, key: Key) -> float:
+    """How far the two sides of a given split lie apart, every kept one judged without itself."""
+    if kept.sum() < 3 or (~kept).sum() < 3:
+        return 0.0
+    sample = _some(torch.nonzero(kept).flatten(), key.at("support"))
+    apart = [_direction(_shortfalls(view, sample, seeds), kept, ~kept)[1] for view in views]
+    return float(np.median(apart))
+
+
+@cache
+def _worth() -> dict[str, Tensor]:
+    text = (resources.files("pubc.pu.second_opinion") / "worth.json").read_text(encoding="utf-8")
+    table = json.loads(text)
+    return {
+        "spread": torch.tensor(table["spread"]),
+        "few": torch.tensor(table["few"]["weights"]),
+        "many": torch.tensor(table["many"]["weights"]),
+        "few_offset": torch.tensor(table["few"]["offset"]),
+        "many_offset": torch.tensor(table["many"]["offset"]),
+    }

@@ -1,0 +1,251 @@
+"""The desk behind the page: a dataset, what was marked in it, what the last run said of it."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pubc.errors import DataError, UsageError
+from pubc.formats import ReadOptions
+from pubc.formats.minari.minari_ids import find
+from pubc.formats.opening.open_dataset import open_dataset
+from pubc.labels import Labels, Mark, parts_of, read_labels, save_labels
+from pubc.review.episode_videos import Videos, no_videos, videos_of
+from pubc.review.features import Features, describe
+from pubc.review.filter_job import FilterJob
+from pubc.review.proposals import Evidence, Proposal, propose
+from pubc.review.small_plots import Plots, plots_of
+from pubc.runs.folder.run_folder import is_run
+from pubc.runs.folder.run_reading import Run, read_run
+from pubc.trajectory import TrajectorySet
+
+__all__ = ["Desk", "open_desk"]
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(eq=False)
+class Desk:
+    """Everything that the page shows and changes. Marks are on the disk before they count."""
+
+    data: Path
+    """The dataset."""
+    reading: ReadOptions
+    """How it was read."""
+    trajectories: TrajectorySet
+    """What it holds."""
+    folder: Path
+    """Where labels and runs go."""
+    labels_path: Path
+    """Where the marks are saved."""
+    labels: Labels
+    """What was marked."""
+    videos: Videos
+    """Videos of the episodes, where the dataset has any."""
+    given: Run | None = None
+    """The run that the review was opened with."""
+
+    def __post_init__(self) -> None:
+        self._lock = threading.Lock()
+        self.job = FilterJob(self.folder, self.data, self.reading)
+        self._positions = {str(name): at for at, name in enumerate(self.trajectories.ids)}
+        self._read: dict[int, Run] = {}
+        self.plots: Plots = plots_of(self.trajectories)
+        self.returns = self.trajectories.total_rewards()
+
+    @functools.cached_property
+    def features(self) -> Features:
+        """Numbers about every trajectory."""
+        return describe(self.trajectories)
+
+    @property
+    def run(self) -> Run | None:
+        """The latest finished run."""
+        done = self.job.finished()
+        return self._finished(done[-1]) if done else self.given
+
+    @property
+    def run_before(self) -> Run | None:
+        """The finished run before the latest."""
+        done = self.job.finished()
+        return self._finished(done[-2]) if len(done) > 1 else self.given if done else None
+
+    def marks(self) -> dict[int, list[dict[str, Any]]]:
+        """The marks of every marked trajectory by its position."""
+        found: dict[int, list[dict[str, Any]]] = {}
+        for mark in self.labels.marks:
+            entry = {"label": mark.label, "start": mark.start, "stop": mark.stop}
+            found.setdefault(self._positions[mark.episode], []).append(entry)
+        return found
+
+    def set_marks(self, changes: Sequence[tuple[int, Sequence[Mapping[str, Any]]]]) -> None:
+        """Replace what is said about some trajectories, and save it.
+
+        Raises:
+            DataError: A mark is none, or lies outside its trajectory.
+            EnvironmentFailure: It could not be saved; nothing was changed.
+        """
+        with self._lock:
+            said: dict[str, list[Mark]] = {}
+            for at, marks in changes:
+                if not 0 <= at < len(self.trajectories):
+                    raise DataError(f"There is no trajectory {at}.", code="bad_labels")
+                name = str(self.trajectories.ids[at])
+                said[name] = [_checked(entry, name) for entry in marks]
+            rest = [mark for mark in self.labels.marks if mark.episode not in said]
+            labels = Labels((*rest, *(mark for marks in said.values() for mark in marks)))
+            parts_of(labels, self.trajectories)
+            self._make_folder()
+            save_labels(self.labels_path, labels, self.data)
+            self.labels = labels
+
+    def proposals(self) -> list[Proposal]:
+        """What to look at next."""
+        parts = parts_of(self.labels, self.trajectories)
+        good = _places(self._positions, parts.good)
+        bad = np.setdiff1d(_places(self._positions, parts.bad), good)
+        run = self.run
+        evidence = None
+        if run is not None:
+            evidence = Evidence(
+                confidence=run.scores.confidence,
+                keep=run.scores.keep,
+                unsure=run.scores.borderline,
+                threshold=run.document.get("threshold"),
+                sound=bool(run.document.get("sound")),
+            )
+        return propose(self.features, good, bad, evidence)
+
+    def start_run(self) -> int:
+        """Filter with the marks as they are now.
+
+        Raises:
+            UsageError: Nothing is marked good, or a run is at work.
+        """
+        with self._lock:
+            if not len(parts_of(self.labels, self.trajectories).good):
+                raise UsageError(
+                    "Mark at least one trajectory good: the filter looks for its like."
+                )
+            self._make_folder()
+            return self.job.start(self.labels)
+
+    def _make_folder(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.labels_path.parent.mkdir(parents=True, exist_ok=True)
+
+    def _finished(self, number: int) -> Run:
+        if number not in self._read:
+            run = read_run(self.job.path(number))
+            _check_run(run, self.trajectories)
+            self._read[number] = run
+        return self._read[number]
+
+
+def open_desk(
+    path: Path, reading: ReadOptions, *, folder: Path | None = None, labels: Path | None = None
+) -> Desk:
+    """Open a dataset or a run for review.
+
+    Args:
+        path: A dataset, or the folder of a finished filter run.
+        reading: How to read the dataset; a run says it itself.
+        folder: Where labels and runs go; `NAME-review` beside `path` if omitted.
+        labels: The file of marks; labels.json in the folder if omitted.
+
+    Raises:
+        DataError: The dataset, the run or the labels are not what they should be.
+        UsageError: There is nothing at the path.
+    """
+    run = read_run(path) if is_run(path) else None
+    data = path
+    if run is not None:
+        data, reading = _data_of(run), _reading_of(run, reading)
+    data = find(data)
+    opened = open_dataset(data, reading)
+    trajectories = opened.trajectories
+    if run is not None:
+        _check_run(run, trajectories)
+    place = folder or Path(f"{path.resolve()}-review")
+    file = labels or place / "labels.json"
+    marks = read_labels(file) if file.exists() else _seeds(run, trajectories)
+    if marks.flags:
+        file, marks = _beside_flags(marks, place / "labels.json")
+    parts_of(marks, trajectories)  # labels of another dataset are refused before anything else
+    videos = videos_of(data, trajectories) if opened.format == "lerobot" else no_videos()
+    return Desk(data.resolve(), reading, trajectories, place, file, marks, videos, run)
+
+
+def _beside_flags(flags: Labels, file: Path) -> tuple[Path, Labels]:
+    """Flags of another program stay as they are: marks go to a file of ours, which comes first."""
+    own = read_labels(file).marks if file.exists() else ()
+    known = {mark.episode for mark in own}
+    return file, Labels((*own, *(mark for mark in flags.marks if mark.episode not in known)))
+
+
+def _seeds(run: Run | None, trajectories: TrajectorySet) -> Labels:
+    """The seeds of a run are its first good marks."""
+    if run is None:
+        return Labels()
+    names = trajectories.ids[run.scores.seed]
+    return Labels(tuple(Mark(str(name), "good") for name in names))
+
+
+def _data_of(run: Run) -> Path:
+    path = run.document["data"].get("path")
+    if not isinstance(path, str):
+        raise DataError(
+            f"{run.path}: the run was made of data in memory, so there is no dataset to look at. "
+            "Save it with pubc.save and review the file.",
+            code="no_data",
+        )
+    return Path(path)
+
+
+def _reading_of(run: Run, given: ReadOptions) -> ReadOptions:
+    stored = run.document.get("reading")
+    names = {name for name in ReadOptions.__dataclass_fields__ if name not in ("cache", "isolate")}
+    if not isinstance(stored, dict):
+        return given
+    chosen: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in stored.items()
+        if name in names
+    }
+    return ReadOptions(**chosen, cache=given.cache, isolate=given.isolate)
+
+
+def _check_run(run: Run, trajectories: TrajectorySet) -> None:
+    if run.scores.ids != [str(name) for name in trajectories.ids]:
+        raise DataError(
+            f"{run.path}: the run is about other trajectories than {len(trajectories):,} of the "
+            "dataset as it is now. Filter it again, or review the dataset alone.",
+            code="other_data",
+        )
+
+
+def _checked(entry: Any, name: str) -> Mark:
+    if not isinstance(entry, Mapping):
+        raise DataError("A mark is an object with a label.", code="bad_labels")
+    label: Any = entry.get("label")
+    start: Any = entry.get("start")
+    stop: Any = entry.get("stop")
+    whole = start is None and stop is None
+    steps = all(isinstance(n, int) and not isinstance(n, bool) for n in (start, stop))
+    if label not in ("good", "bad") or not (whole or (steps and 0 <= start < stop)):
+        raise DataError(
+            "A mark is good or bad, and a stretch has a start and a stop.", code="bad_labels"
+        )
+    return Mark(name, label, start, stop)
+
+
+def _places(positions: Mapping[str, int], pieces: TrajectorySet) -> Integers:
+    found = sorted({positions[str(name)] for name in pieces.ids})
+    return np.array(found, dtype=np.int64)

@@ -1,0 +1,237 @@
+"""Carrying out a run: from a dataset and a configuration to a finished run folder.
+
+`pubc filter` and Python share this. Nothing here prints: whoever wants to know how it goes
+passes a `Listener`. `carry_out` begins a run, `resume` goes on with an interrupted one; both end
+in `write_results`, which a finder that was fitted in memory uses too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pubc.errors import InterruptedRun
+from pubc.pu.judge import Bench
+from pubc.pu.rounds import Round
+from pubc.runs.filter_config import DEFAULTS, FilterConfig
+from pubc.runs.find_expert import Result, conclude
+from pubc.runs.folder.run_document import check_same, finish_document, restore
+from pubc.runs.folder.run_folder import RunFolder
+from pubc.runs.folder.run_tables import keep_list, score_table, verdicts, write_table
+from pubc.runs.kept_files import most_unsure, write_kept, write_masked
+from pubc.runs.plan_run import Plan, plan
+from pubc.storage import lock, write_json
+from pubc.storage.disk import remove
+from pubc.streams import Key
+
+__all__ = [
+    "SILENT",
+    "Clock",
+    "Finished",
+    "Listener",
+    "carry_out",
+    "resume",
+    "run_rounds",
+    "write_results",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """What to call as a run goes on; by default nothing happens."""
+
+    on_round: Callable[[Round], None] = lambda done: None
+    """Called with each finished round."""
+    tell: Callable[[str], None] = lambda word: None
+    """Told what was just finished inside a round."""
+    warn: Callable[[str], None] = lambda sentence: None
+    """Told what the user should know."""
+    draw: Callable[[Path], object] = lambda folder: None
+    """Draws the report of the folder, after its results and before its manifest."""
+
+
+SILENT = Listener()
+"""Tells nobody."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Finished:
+    """A run that came to its end."""
+
+    plan: Plan
+    """What was done."""
+    result: Result
+    """What was found."""
+    document: dict[str, Any]
+    """run.json as the run ended."""
+
+
+class Clock:
+    """How long the parts of a run took, in seconds."""
+
+    def __init__(self) -> None:
+        self.started = time.time()
+        self.parts: dict[str, Any] = {}
+
+    @contextmanager
+    def measure(self, part: str) -> Iterator[None]:
+        """Count what happens inside."""
+        began = time.time()
+        yield
+        self.parts[part] = time.time() - began
+
+
+def carry_out(
+    config: FilterConfig,
+    data: Path,
+    out: Path,
+    *,
+    force: bool = False,
+    listener: Listener = SILENT,
+) -> Finished:
+    """Filter a dataset, and leave a finished run folder.
+
+    Args:
+        config: How to filter.
+        data: The dataset.
+        out: Folder to make for the results.
+        force: Replace `out` if it is the folder of an earlier run.
+        listener: Who is told how it goes.
+
+    Raises:
+        UsageError: The configuration contradicts itself or the data, or `out` is taken.
+        DataError: The data is not fit for it.
+        InterruptedRun: Somebody stopped it; `resume` goes on.
+    """
+    clock, folder = Clock(), RunFolder(out)
+    with clock.measure("read"):
+        planned = plan(config, data)
+    folder.claim(force=force)
+    folder.path.mkdir(parents=True, exist_ok=True)
+    with lock(folder.path), _resumable(folder.path):
+        folder.begin(planned.document)
+        return _finish(planned, folder, clock, listener)
+
+
+def resume(out: Path, given: FilterConfig = DEFAULTS, *, listener: Listener = SILENT) -> Finished:
+    """Go on with an interrupted run, to the result that it would have had.
+
+    Args:
+        out: The folder of the run.
+        given: Who works; everything that shapes the result is read from the folder.
+        listener: Who is told how it goes.
+
+    Raises:
+        UsageError: The data or the seeds changed since the run began.
+        DataError: The folder cannot be read back.
+        InterruptedRun: Somebody stopped it again.
+    """
+    clock, folder = Clock(), RunFolder(out)
+    before = folder.read()
+    with clock.measure("read"):
+        data, config = restore(before, given)
+        planned = plan(config, data)
+    with lock(folder.path), _resumable(folder.path):
+        check_same(before, planned.document, listener.warn)
+        return _finish(planned, folder, clock, listener)
+
+
+def _finish(planned: Plan, folder: RunFolder, clock: Clock, listener: Listener) -> Finished:
+    config = planned.config
+    assert planned.data is not None
+    bench = Bench(
+        workers=config.workers, device=config.device, shelf=folder.shelf, tell=listener.tell
+    )
+    with config.spread.open(
+        planned.data, config.reading, folder.shards, workers=config.workers, tell=listener.tell
+    ) as shards:
+        crew = dataclasses.replace(bench, shards=shards)
+        rounds = run_rounds(planned, folder, crew, clock, listener)
+    remove(folder.shards)
+    return write_results(planned, folder, rounds, clock, listener)
+
+
+def run_rounds(
+    planned: Plan, folder: RunFolder, bench: Bench, clock: Clock, listener: Listener = SILENT
+) -> list[Round]:
+    """Go over the rounds of the recipe, and keep each one in the folder as it ends."""
+    known = folder.rounds(len(planned.mixed))
+    rounds: list[Round] = []
+    seconds: list[float | None] = [None] * len(known)
+    key = Key(planned.config.random_seed)
+    began = time.time()
+    for current in planned.recipe.rounds(planned.ready.pile(bench, known), key):
+        if current.number > len(known):
+            folder.save_round(current)
+            seconds.append(time.time() - began)
+        began = time.time()
+        rounds.append(current)
+        listener.on_round(current)
+    clock.parts["rounds"] = seconds
+    return rounds
+
+
+def write_results(
+    planned: Plan,
+    folder: RunFolder,
+    rounds: list[Round],
+    clock: Clock,
+    listener: Listener = SILENT,
+) -> Finished:
+    """Conclude from finished rounds, and write everything that comes after them."""
+    config, mixed, ready, place = planned.config, planned.mixed, planned.ready, folder.path
+    bench = Bench(workers=config.workers, device=config.device, shelf=folder.shelf)
+    with clock.measure("write"):
+        result = conclude(ready, rounds, planned.recipe, Key(config.random_seed), bench)
+        taken = result.mask | result.unsure if config.unsure == "keep" else result.mask
+        result = dataclasses.replace(result, mask=taken)
+        kept = write_kept(place, planned.data, mixed, result.mask, config, listener.warn)
+        if config.mask:
+            assert planned.data is not None
+            write_masked(place, planned.data, result.mask, config.reading)
+        write_json(
+            place / "keep.json", keep_list(mixed, result.mask, result.unsure), overwrite=True
+        )
+        marks = {"seed": result.seeds, "borderline": result.quality.borderline}
+        words = {"verdict": verdicts(result.mask, result.unsure), "reason": result.reasons}
+        rows = score_table(mixed, result.confidence, result.votes, result.mask, marks, words)
+        write_table(place / "scores.csv", rows, True)
+        judge = planned.recipe.judge
+        if config.per_step:
+            values = judge.steps(folder.shelf, result.round, ready.mixed, bench)
+            folder.write_steps(values, mixed.steps)
+        unsure = most_unsure(result)
+        some = ready.mixed[unsure]
+        values = judge.steps(folder.shelf, result.round, some, bench)
+        folder.write_borderline(some, unsure, values)
+    final = finish_document(
+        planned.document, mixed, result, kept, planned.truth, clock.started, clock.parts
+    )
+    folder.finish(final, lambda: _draw(place, listener))
+    return Finished(planned, result, final)
+
+
+def _draw(folder: Path, listener: Listener) -> None:
+    """Draw the report; whatever goes wrong with it, the hours before it are not lost."""
+    try:
+        listener.draw(folder)
+    except Exception as error:
+        listener.warn(
+            f"the run is complete, but not its report ({error}). Try again: pubc report {folder}"
+        )
+
+
+@contextmanager
+def _resumable(path: Path) -> Iterator[None]:
+    """Ctrl-C and polite kills end with the command that goes on."""
+    try:
+        yield
+    except (KeyboardInterrupt, InterruptedRun):
+        raise InterruptedRun(
+            f"Interrupted. What was done is kept; go on with: pubc filter --resume {path}"
+        ) from None

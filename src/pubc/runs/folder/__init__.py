@@ -1,0 +1,1 @@
+"""The folder of a run: its document, its rounds, its tables, and how all of it is read back."""

@@ -1,0 +1,57 @@
+"""What may stand in run.json: a run folder may come from a stranger, as a dataset may."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pubc.errors import DataError
+
+__all__ = ["check_types"]
+
+_NUMBER = (int, float)
+_WORD = (str, type(None))
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "version": (int,), "status": (str,), "data": (dict,), "reading": (dict,), "seed": (dict,),
+    "bad": (dict,), "recipe": (dict,), "settings": (dict,), "random_seed": (int,),
+    "device": (str,), "truth": _WORD, "to": _WORD, "mask": (bool,), "per_step": (bool,),
+    "problems": (list,), "sound": (bool,), "threshold": (*_NUMBER, type(None)), "kept": (int,),
+    "kept_steps": (int,), "kept_path": _WORD, "round": (int,), "rounds": (int,),
+    "quality": (dict,), "advice": (list,), "truth_report": (dict, type(None)), "times": (dict,),
+    "machine": (dict,),
+    "data.path": _WORD, "data.format": _WORD, "data.fingerprint": (str,),
+    "data.trajectories": (int,), "data.steps": (int,), "data.observation_size": (int,),
+    "data.action_size": (int,),
+    "seed.how": (str,), "seed.ids": (list,), "seed.positions": (list,), "seed.from": _WORD,
+    "times.seconds": (dict,),
+}  # fmt: skip
+"""Types by key; a dot stands between a key and one inside it. Other keys are free."""
+
+
+def check_types(path: Path, document: Mapping[str, Any]) -> None:
+    """See that what run.json says has the types that pubc writes; what it lacks is asked later.
+
+    Raises:
+        DataError: Naming the first key that has another type.
+    """
+    for key, types in _TYPES.items():
+        place: Any = document
+        for word in key.split("."):
+            place = place.get(word, _TYPES) if isinstance(place, Mapping) else _TYPES
+        if place is _TYPES:
+            continue
+        fits = isinstance(place, types) and (bool in types or not isinstance(place, bool))
+        if not fits or (isinstance(place, int) and place < 0 and key != "random_seed"):
+            raise DataError(
+                f"{path}: run.json: {key} must be {_words(types)}. Found "
+                f"{str(place)[:60]!r}. `pubc verify {path}` says whether the file was changed.",
+                code="bad_run",
+                field=key,
+            )
+
+
+def _words(types: tuple[type, ...]) -> str:
+    told = {dict: "an object", list: "a list", str: "text", bool: "true or false",
+            int: "a whole number", float: "a number", type(None): "null"}  # fmt: skip
+    return " or ".join(told[kind] for kind in types)

@@ -1,0 +1,168 @@
+"""The rounds of a run on disk: a line in rounds.jsonl and a file of arrays for each."""
+
+from __future__ import annotations
+
+import csv
+import json
+import zipfile
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pubc.errors import DataError
+from pubc.formats.core.findings import Findings
+from pubc.formats.npz_archive import load_arrays
+from pubc.pu.judge import Cut, Training, Verdict
+from pubc.pu.rounds import Round
+from pubc.storage import append_line, atomic_file
+
+__all__ = ["UNREADABLE", "read_rounds", "save_round", "stored_arrays"]
+
+UNREADABLE = (
+    KeyError,
+    ValueError,
+    TypeError,
+    IndexError,
+    AttributeError,
+    OverflowError,
+    EOFError,
+    OSError,
+    RecursionError,
+    MemoryError,
+    NotImplementedError,
+    csv.Error,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What reading the damaged files of a run can raise."""
+
+_EVIDENCE = ("history", "seed_history", "first", "seed_first")
+_SIDES = ("positive", "rest")
+_NOBODY = np.zeros(0, dtype=np.bool_)
+
+
+def save_round(folder: Path, done: Round) -> None:
+    """Keep a finished round: its arrays first, then its line."""
+    name = _arrays_name(done.number)
+    (folder / "rounds").mkdir(exist_ok=True)
+    verdict, cut = done.verdict, done.cut
+    sides = verdict.split or (_NOBODY, _NOBODY)
+    arrays = {
+        "confidence": verdict.confidence,
+        "seed_confidence": verdict.seed_confidence,
+        "votes": done.votes,
+        "selected": done.selected,
+        **{key: getattr(cut, key) for key in ("centres", "counts", "curve")},
+        **{key: getattr(verdict, key) for key in _EVIDENCE},
+        **dict(zip(_SIDES, sides, strict=True)),
+    }
+    with atomic_file(folder / name, overwrite=True) as new, new.open("wb") as file:
+        np.savez(file, allow_pickle=False, **arrays)
+    append_line(
+        folder / "rounds.jsonl",
+        {
+            "round": done.number,
+            "threshold": cut.threshold,
+            "reason": cut.reason,
+            "cut_status": cut.status,
+            "evidence": cut.evidence,
+            "attempt": done.attempt,
+            "held_out": verdict.held_out,
+            "told": verdict.told,
+            "status": done.status,
+            "kept": done.kept,
+            "changed": done.changed,
+            "arrays": name,
+            "training": [
+                {"network": t.network, "loss": list(t.loss), "updates": t.updates}
+                for t in verdict.training
+            ],
+        },
+        own=True,
+    )
+
+
+def read_rounds(folder: Path, trajectories: int) -> list[Round]:
+    """The rounds that are finished, in order.
+
+    Raises:
+        DataError: A round's arrays do not fit its line or the number of trajectories.
+    """
+    path = folder / "rounds.jsonl"
+    if not path.exists():
+        return []
+    found = []
+    for number, line in enumerate(_whole_lines(path), 1):
+        try:
+            found.append(_round(folder, json.loads(line), number, trajectories))
+        except UNREADABLE as error:
+            raise DataError(
+                f"{path}: line {number} cannot be read back ({type(error).__name__}: {error}). "
+                f"`pubc verify {folder}` says which file was changed; a run that is not "
+                "finished starts anew with --force.",
+                code="bad_round",
+                index=number,
+            ) from None
+    return found
+
+
+def _round(folder: Path, line: dict[str, Any], number: int, trajectories: int) -> Round:
+    name = _arrays_name(number)
+    if line["round"] != number or line["arrays"] != name:
+        raise ValueError(f"expected round {number}")
+    arrays = stored_arrays(folder / name)
+    for key in ("selected", "votes", "confidence"):
+        if arrays[key].shape[-1:] != (trajectories,):
+            raise ValueError(f"{key} of shape {arrays[key].shape} for {trajectories}")
+    sides = tuple(arrays.get(key, _NOBODY) for key in _SIDES)
+    verdict = Verdict(
+        arrays["confidence"],
+        arrays["seed_confidence"],
+        tuple(
+            Training(str(t["network"]), tuple(map(float, t["loss"])), int(t["updates"]))
+            for t in line["training"]
+        ),
+        held_out=bool(line.get("held_out")),
+        split=(sides[0], sides[1]) if sides[0].size else None,
+        told=bool(line.get("told")),
+        **{key: arrays[key] for key in _EVIDENCE if key in arrays},
+    )
+    drawn = {key: arrays[key] for key in ("centres", "counts", "curve")}
+    threshold = None if line["threshold"] is None else float(line["threshold"])
+    return Round(
+        number=number,
+        verdict=verdict,
+        cut=Cut(threshold, str(line["reason"]), line["cut_status"], line.get("evidence"), **drawn),
+        votes=arrays["votes"],
+        selected=arrays["selected"].astype(np.bool_),
+        changed=float(line["changed"]),
+        status=line["status"],
+        attempt=int(line.get("attempt") or 0),
+    )
+
+
+def stored_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """The arrays of an archive of ours.
+
+    Raises:
+        ValueError: It is packed, as ours never are: a small file could fill all memory.
+        DataError: It is not a whole archive, or an array is larger than the file.
+    """
+    with path.open("rb") as raw, zipfile.ZipFile(raw) as archive:
+        if any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()):
+            raise ValueError(f"{path.name} is compressed, which no file of a run is")
+    return load_arrays(path, Findings(path))
+
+
+def _arrays_name(number: int) -> str:
+    return f"rounds/round-{number:03d}.npz"
+
+
+def _whole_lines(path: Path) -> Sequence[str]:
+    """Lines that end in a newline; a torn last one was never acknowledged."""
+    text = path.read_text(encoding="utf-8")
+    return text[: text.rfind("\n") + 1].splitlines()

@@ -1,0 +1,239 @@
+"""A run on disk: what is written when, and how an interrupted run finds its way back.
+
+docs/run-folder.md describes the files. Order is what makes a kill harmless: networks are
+shelved as they finish, a round's arrays come before its line in rounds.jsonl, results come
+after all rounds, and the manifest comes last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from pubc.errors import DataError, UsageError
+from pubc.pu.rounds import Round
+from pubc.runs.folder.document_types import check_types
+from pubc.runs.folder.round_files import read_rounds, save_round
+from pubc.storage import (
+    MANIFEST,
+    Draft,
+    atomic_file,
+    claim,
+    lock,
+    read_json,
+    read_manifest,
+    seal,
+    verify,
+    write_json,
+)
+from pubc.storage.disk import remove
+from pubc.trajectory import TrajectorySet
+
+__all__ = ["DRAFT", "KIND", "RunFolder", "is_run"]
+
+KIND = "filter"
+"""What run.json and the manifest call the folder of a run."""
+DRAFT = Draft(
+    "run.json",
+    (
+        "run.json", "keep.json", "scores.csv", "rounds.jsonl", "rounds/round-*.npz",
+        "classifiers/*", "shards/*", "kept.*", "masked.hdf5", "steps.npy",
+        "borderline_steps.npz", "report.html", "report.md", "report.json",
+    ),
+)  # fmt: skip
+"""How an unfinished run is known; docs/run-folder.md lists its files."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """The folder of one run."""
+
+    path: Path
+    """Where it is."""
+
+    @property
+    def shelf(self) -> Path:
+        """Where networks are kept."""
+        return self.path / "classifiers"
+
+    @property
+    def shards(self) -> Path:
+        """Where workers of an engine leave what they found, until the rounds are over."""
+        return self.path / "shards"
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run came to its end."""
+        return (self.path / MANIFEST).exists()
+
+    def claim(self, *, force: bool) -> None:
+        """See that the folder is free for a new run, or make it so.
+
+        Raises:
+            UsageError: Something is there that must not be replaced.
+        """
+        path = self.path
+        # A run killed before its first word leaves hidden files at most.
+        if not path.exists() or (path.is_dir() and all(p.name[0] == "." for p in path.iterdir())):
+            return
+        if not self._is_run():
+            raise UsageError(
+                f"{path} exists and is not the folder of a filter run. Choose another."
+            )
+        if not force:
+            raise UsageError(
+                f"{path} holds a run already. Go on with it (pubc filter --resume {path}), choose "
+                "another folder, or pass --force to replace it."
+            )
+        claim(path, KIND, force=True, draft=DRAFT)
+        with lock(path):
+            for entry in path.iterdir():
+                if entry.name != ".lock":
+                    remove(entry)
+
+    def _is_run(self) -> bool:
+        try:
+            return is_run(self.path)
+        except DataError:
+            return False
+
+    def begin(self, document: Mapping[str, Any]) -> None:
+        """Make the folder and write down what is to be done."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        write_json(self.path / "run.json", document, overwrite=True)
+
+    def read(self) -> dict[str, Any]:
+        """What run.json says.
+
+        Raises:
+            DataError: This is not the folder of a filter run.
+        """
+        document = read_json(self.path / "run.json")
+        if document.get("kind") != KIND:
+            raise DataError(
+                f"{self.path}: expected the folder of a filter run, found kind "
+                f"{document.get('kind')!r} in its run.json.",
+                code="wrong_kind",
+                field="kind",
+            )
+        check_types(self.path, document)
+        return document
+
+    def check_finished(self) -> dict[str, Any]:
+        """What run.json says of a finished run.
+
+        Raises:
+            DataError: It is not finished, or not a filter run.
+        """
+        document = self.read()
+        if not self.finished:
+            raise DataError(
+                f"{self.path}: the run is not finished. Go on with: "
+                f"pubc filter --resume {self.path}",
+                code="unfinished",
+            )
+        read_manifest(self.path, kind=KIND)
+        return document
+
+    def check_networks(self) -> None:
+        """See that the networks are as the run left them: others would rate without a word.
+
+        Raises:
+            DataError: A network was changed, is missing, or was added.
+        """
+        self.check_parts(f"{self.shelf.name}/", code="bad_weights")
+
+    def check_parts(self, *names: str, code: str = "changed") -> None:
+        """See that parts of a finished run are as it left them.
+
+        Args:
+            names: How the names of those parts begin; all of them where none is given.
+            code: The short name of the fault.
+
+        Raises:
+            DataError: A part was changed, is missing, or was added.
+        """
+        for name in names or ("",):
+            for fault in verify(self.path, under=name):
+                raise DataError(
+                    f"{self.path}: {fault.file} is not as `pubc filter` wrote it "
+                    f"({fault.reason}). Run the filter again.",
+                    code=code,
+                    field=fault.file,
+                )
+
+    def kept(self) -> Path:
+        """Where the kept trajectories lie.
+
+        Raises:
+            UsageError: The run is not finished.
+            DataError: It kept nothing, or this is not the folder of a filter run.
+        """
+        document = self.read()
+        name = document.get("kept_path")
+        if document.get("status") == "running":
+            raise UsageError(
+                f"{self.path}: the filter has not finished. `pubc filter --resume` goes on."
+            )
+        if not isinstance(name, str) or Path(name).name != name:
+            raise DataError(
+                f"{self.path}: the filter kept no trajectories, so there is nothing to learn from.",
+                code="empty",
+            )
+        if self.finished:
+            self.check_parts("run.json", name)
+        return self.path / name
+
+    def save_round(self, done: Round) -> None:
+        """Keep a finished round."""
+        save_round(self.path, done)
+
+    def rounds(self, trajectories: int) -> list[Round]:
+        """The rounds that are finished, in order.
+
+        Raises:
+            DataError: A round's arrays do not fit its line or the number of trajectories.
+        """
+        return read_rounds(self.path, trajectories)
+
+    def write_steps(self, blocks: Iterator[NDArray[np.float32]], steps: int) -> None:
+        """Stream a value per step to steps.npy."""
+        header = {"descr": "<f4", "fortran_order": False, "shape": (steps,)}
+        with atomic_file(self.path / "steps.npy", overwrite=True) as new, new.open("wb") as file:
+            npy.write_array_header_1_0(file, header)
+            for block in blocks:
+                file.write(np.ascontiguousarray(block, dtype="<f4").data)
+
+    def write_borderline(
+        self, trajectories: TrajectorySet, positions: NDArray[np.int64], values: Iterator[Any]
+    ) -> None:
+        """Keep the steps of a few unsure trajectories, so that a report can show where."""
+        flat = np.concatenate(list(values)) if len(trajectories) else np.zeros(0, np.float32)
+        path = self.path / "borderline_steps.npz"
+        with atomic_file(path, overwrite=True) as new, new.open("wb") as file:
+            np.savez(file, allow_pickle=False, positions=positions, values=flat)
+
+    def finish(
+        self, document: Mapping[str, Any], report: Callable[[], object] = lambda: None
+    ) -> None:
+        """Write the last word, let a report be drawn of it, and seal the folder."""
+        write_json(self.path / "run.json", document, overwrite=True)
+        report()
+        seal(self.path, kind=KIND)
+
+
+def is_run(path: Path) -> bool:
+    """Whether a path looks like the folder of a filter run.
+
+    Raises:
+        DataError: Its run.json cannot be read.
+    """
+    if not (path / "run.json").is_file():
+        return False
+    return read_json(path / "run.json").get("kind") == KIND

@@ -1,0 +1,85 @@
+"""A run before it begins: data and seeds read and checked, nothing trained or written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pubc import formats
+from pubc.pu.recipes import Recipe
+from pubc.runs.filter_config import FilterConfig
+from pubc.runs.find_expert import Prepared, prepare
+from pubc.runs.folder.run_document import begin_document
+from pubc.runs.kept_files import check_format
+from pubc.runs.named_trajectories import Named, bad_in, seeds_in
+from pubc.runs.seeds import Seeds, choose_bad, choose_seeds, truth_mask
+from pubc.trajectory import TrajectorySet
+
+__all__ = ["Plan", "plan", "plan_in_memory"]
+
+Mask = NDArray[np.bool_]
+_WAYS = ("top", "episodes", "from", "source", "count")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """A run before it begins: everything read and checked, nothing trained or written."""
+
+    config: FilterConfig
+    """What was asked for."""
+    data: Path | None
+    """Where the data is; None where it was made in memory."""
+    mixed: TrajectorySet
+    """The data."""
+    ready: Prepared
+    """Data and seeds as a recipe may see them."""
+    recipe: Recipe
+    """How to filter."""
+    truth: Mask | None
+    """Which trajectories are the expert's, where a name was given."""
+    document: dict[str, Any]
+    """run.json as the run begins."""
+
+
+def plan(config: FilterConfig, data: Path) -> Plan:
+    """Read the data, choose the seeds, and check everything that can be checked beforehand.
+
+    Raises:
+        UsageError: The configuration contradicts itself or the data.
+        DataError: The data is not fit for it.
+    """
+    recipe = config.make_recipe()
+    check_format(config, data)
+    mixed = formats.read(data, config.reading)
+    seeds = choose_seeds(config, mixed)
+    ready = prepare(mixed, seeds.trajectories, choose_bad(config, mixed), recipe)
+    truth = truth_mask(mixed, config.truth)
+    document = begin_document(config, data, mixed, ready, seeds, recipe)
+    return Plan(config, data, mixed, ready, recipe, truth, document)
+
+
+def plan_in_memory(
+    config: FilterConfig, mixed: TrajectorySet, seeds: Named, bad: Named | None, recipe: Recipe
+) -> Plan:
+    """The same for data in memory, whose seeds were named in Python.
+
+    Args:
+        config: Random seed, device and workers; how seeds and recipe are named in it is not
+            looked at.
+        mixed: The data.
+        seeds: Trajectories of the expert.
+        bad: Trajectories that are known not to be.
+        recipe: How to filter.
+
+    Raises:
+        UsageError: Seeds are named in a way that means nothing.
+        DataError: The data is not fit for it.
+    """
+    chosen = Seeds(seeds_in(mixed, seeds), {"how": "given", **dict.fromkeys(_WAYS)})
+    ready = prepare(mixed, chosen.trajectories, bad_in(mixed, bad), recipe)
+    document = begin_document(config, None, mixed, ready, chosen, recipe)
+    return Plan(config, None, mixed, ready, recipe, None, document)

@@ -1,0 +1,126 @@
+"""Every way in which a run can end, in words: for a terminal, for a page, for advice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["STATUSES", "StatusWords", "verdict", "words_for"]
+
+
+@dataclass(frozen=True, slots=True)
+class StatusWords:
+    """What a status means."""
+
+    tone: str
+    """`good`, `caution` or `bad`."""
+    title: str
+    """A few words."""
+    sentence: str
+    """One sentence for the top of a report."""
+    meaning: str
+    """What happened in the rounds, as part of a sentence."""
+
+
+STATUSES: dict[str, StatusWords] = {
+    "converged": StatusWords(
+        "good",
+        "Converged",
+        "Two rounds in a row chose the same trajectories, and nothing contradicts the choice.",
+        "two rounds in a row agree on which trajectories are the expert's",
+    ),
+    "weak_valley": StatusWords(
+        "caution",
+        "Converged on a shallow valley",
+        "The rounds agree, but the two groups run into each other at the cut. Trust the far ends, "
+        "and look at the borderline trajectories.",
+        "the rounds agree, but the valley between expert and rest is shallow",
+    ),
+    "no_valley": StatusWords(
+        "bad",
+        "No cut found",
+        "The confidences form one hump, so no threshold separates an expert from the rest. "
+        "What is kept is not a finding.",
+        "no threshold separates the expert from the rest: it cannot be told",
+    ),
+    "collapsed_empty": StatusWords(
+        "bad",
+        "Collapsed: nothing selected",
+        "A round selected no trajectory at all; the selection before it is kept.",
+        "a round selected nothing; the selection before it is kept",
+    ),
+    "collapsed_all": StatusWords(
+        "bad",
+        "Collapsed: everything selected",
+        "A round selected every trajectory; the selection before it is kept.",
+        "a round selected everything; the selection before it is kept",
+    ),
+    "collapsed_seeds": StatusWords(
+        "bad",
+        "Only the seeds were found",
+        "The rounds found nothing that looks like the seeds but the seeds themselves.",
+        "the rounds found nothing but the seeds themselves",
+    ),
+    "cycle": StatusWords(
+        "caution",
+        "Going in circles",
+        "The selection repeats itself every few rounds instead of settling.",
+        "the selection repeats itself with a period of several rounds",
+    ),
+    "max_rounds": StatusWords(
+        "caution",
+        "Not settled yet",
+        "The selection still changed when the last allowed round ended.",
+        "the selection still changed when the last allowed round ended",
+    ),
+    "rejected": StatusWords(
+        "caution",
+        "Stopped before it got worse",
+        "A round ranked the seeds that it had not seen worse, so the one before it counts.",
+        "a round ranked the held-out seeds worse; the one before it counts",
+    ),
+    "evidence_disagrees": StatusWords(
+        "caution",
+        "Kinds of evidence disagree",
+        "The rounds agree with each other, but evidence of other kinds splits the trajectories "
+        "in another way. Look at the unsure ones before you use what is kept.",
+        "evidence of other kinds splits the trajectories in another way",
+    ),
+    "start_explains": StatusWords(
+        "caution",
+        "The start explains the split",
+        "Kept and dropped trajectories start in different places: this may be a task, not a "
+        "policy.",
+        "kept and dropped trajectories start in different places",
+    ),
+    "seed_incoherent": StatusWords(
+        "bad",
+        "The seeds disagree",
+        "The seeds do not look like trajectories of one policy, so there is no one to look for.",
+        "the seeds do not look like trajectories of one policy",
+    ),
+}
+"""Every status; a cycle is reported as `cycle(PERIOD)`."""
+
+_UNSOUND = StatusWords(
+    "caution",
+    "Converged, but not sound",
+    "The rounds agree with each other, but other evidence speaks against the choice.",
+    "the rounds agree with each other, but other evidence speaks against the choice",
+)
+
+
+def words_for(status: str) -> StatusWords:
+    """What a status means; a status of another version stands for itself."""
+    sentence = "This version of pubc has no words for it."
+    unknown = StatusWords("caution", status, sentence, "unknown to this version of pubc")
+    return STATUSES.get(status.split("(")[0], unknown)
+
+
+def verdict(document: Mapping[str, Any]) -> StatusWords:
+    """How the run behind a run.json ended."""
+    status = str(document["status"])
+    if status == "converged" and not document.get("sound"):
+        return _UNSOUND
+    return words_for(status)

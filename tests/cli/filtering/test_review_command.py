@@ -1,0 +1,136 @@
+"""`pubc review` and `pubc filter --labels` from the command line."""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from pubc import formats
+from pubc.cli.examples import EXAMPLES
+from pubc.cli.filtering.demo_command import mixture
+from pubc.labels import Labels, Mark, save_labels
+from tests.cli.calling import run
+
+
+@pytest.fixture
+def pile(in_folder):
+    mixed = mixture()
+    formats.save(in_folder / "mixed.npz", mixed)
+    return mixed
+
+
+def filtered(capsys, *words):
+    code, out, err = run(capsys, "filter", "mixed.npz", *words, "--json")
+    return code, json.loads(out) if out else None, err
+
+
+def test_good_marks_are_seeds_and_stretches_too(pile, in_folder, capsys):
+    marks = (Mark("4", "good"), Mark("8", "good", 10, 90), Mark("3", "bad"))
+    save_labels(in_folder / "labels.json", Labels(marks))
+    code, plan, _ = filtered(capsys, "--labels", "labels.json", "--dry-run")
+    assert code == 0
+    assert plan["seed"]["how"] == "labels"
+    assert plan["seed"]["ids"] == ["4"]
+
+
+@pytest.mark.timeout(600)
+def test_what_is_marked_bad_is_never_kept(pile, in_folder, capsys):
+    """Also where the filter would have kept it: one of the expert's own is marked bad here."""
+    expert = np.flatnonzero(pile.sources == "expert")
+    good, bad = expert[:3], expert[3]
+    marks = [Mark(str(at), "good") for at in good] + [Mark(str(bad), "bad")]
+    save_labels(in_folder / "labels.json", Labels(tuple(marks)))
+    code, document, err = filtered(capsys, "--labels", "labels.json", "--out", "run")
+    assert code == 0, err
+    kept = json.loads((in_folder / "run/keep.json").read_text())["episodes"]
+    assert int(bad) not in kept
+    assert document["kept"] == len(kept) > 10
+    assert len(formats.read(in_folder / "run" / document["kept_path"])) == len(kept)
+
+
+def test_flags_alone_leave_the_seeds_to_the_other_flags(pile, in_folder, capsys):
+    (in_folder / "flags.txt").write_text("0, 1, 2")
+    words = ("--labels", "flags.txt", "--seed-episodes", "4,8", "--dry-run")
+    code, plan, _ = filtered(capsys, *words)
+    assert code == 0
+    assert plan["seed"]["ids"] == ["4", "8"]
+
+
+def test_two_ways_to_name_seeds_are_refused(pile, in_folder, capsys):
+    save_labels(in_folder / "labels.json", Labels((Mark("4", "good"),)))
+    code, _, err = filtered(
+        capsys, "--labels", "labels.json", "--seed-episodes", "8", "--out", "run"
+    )
+    assert code == 2
+    assert "Name seeds in one way" in err
+    assert "--labels" in err
+
+
+@pytest.mark.parametrize(
+    ("text", "code"), [("{", 3), ('{"kind": "labels", "version": 1, "marks": [7]}', 3), (None, 3)]
+)
+def test_a_file_that_holds_no_labels_ends_with_a_sentence(pile, in_folder, capsys, text, code):
+    if text is not None:
+        (in_folder / "labels.json").write_text(text)
+    found, _, err = filtered(capsys, "--labels", "labels.json", "--out", "run")
+    assert found == code
+    assert "labels.json" in err
+    assert not (in_folder / "run").exists()
+
+
+@pytest.mark.parametrize("line", EXAMPLES["review"])
+def test_the_examples_serve_until_they_are_interrupted(pile, in_folder, line):
+    pytest.importorskip("uvicorn")
+    words = shlex.split(line)[1:]
+    if "run" in words:
+        words[words.index("run")] = "mixed.npz"
+    if "--port" in words:
+        words[words.index("--port") + 1] = "0"
+    server = subprocess.Popen(
+        [sys.executable, "-m", "pubc.cli.main", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, "BROWSER": "true", "PYTHONUNBUFFERED": "1"},
+        text=True,
+    )
+    said = []
+    for read in server.stdout:
+        said.append(read)
+        if "Ctrl-C ends it" in read:
+            break
+    assert any("http://127.0.0.1:" in text for text in said), said
+    time.sleep(0.1)
+    server.send_signal(signal.SIGINT)
+    assert server.wait(60) == 0
+    assert "0 marks in" in server.stdout.read()
+    server.stdout.close()
+
+
+def test_a_taken_port_ends_with_a_sentence(pile, in_folder, capsys):
+    pytest.importorskip("uvicorn")
+    import socket
+
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        code, _, err = run(capsys, "review", "mixed.npz", "--no-browser", "--port", port)
+    assert code == 4
+    assert "--port" in err
+
+
+def test_without_the_extra_the_command_says_how_to_get_it(pile, in_folder, capsys, monkeypatch):
+    for name in ("pubc.review.app", "pubc.review.serve"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, "starlette", None)
+    monkeypatch.setitem(sys.modules, "starlette.applications", None)
+    code, _, err = run(capsys, "review", "mixed.npz", "--no-browser")
+    assert code == 2
+    assert "review" in err
+    assert "pip install" in err

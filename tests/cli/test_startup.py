@@ -1,0 +1,94 @@
+"""The first moments and the edges of a command: interrupts, memory limits, warnings (L7)."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tests.reliability import samples
+
+CODE = """
+import os, signal, sys, runpy
+wanted = sys.argv.pop(1)
+class Strike:
+    def find_spec(self, name, path=None, target=None):
+        if name == wanted:
+            sys.meta_path.remove(self)
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Strike())
+runpy.run_module("pubc", run_name="__main__", alter_sys=True)
+"""
+
+
+def strike(module: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command that is interrupted at the moment when it loads a module."""
+    return subprocess.run(
+        [sys.executable, "-c", CODE, module, *words], capture_output=True, text=True, timeout=120
+    )
+
+
+@pytest.mark.parametrize(
+    "module", ["pubc.cli.main", "pubc.cli.parsing", "tyro", "numpy", "numpy._core.multiarray"]
+)
+def test_an_interrupt_while_libraries_load_is_one_sentence(module, tmp_path):
+    done = strike(module, "inspect", str(tmp_path / "nowhere.npz"), "--json")
+    assert done.returncode == 5, done.stderr
+    assert done.stderr == "pubc: interrupted.\n"
+    assert json.loads(done.stdout)["error"]["exit_code"] == 5
+
+
+@pytest.mark.parametrize("kilobytes", [40_000, 100_000, 120_000, 140_000, 300_000])
+@pytest.mark.parametrize("command", ["filter", "inspect"])
+def test_a_memory_limit_ends_in_exit_code_4_or_is_enough(kilobytes, command, tmp_path):
+    data = samples.npz(tmp_path)
+    more = ["--out", str(tmp_path / "run"), "--seed-episodes", "0"] if command == "filter" else []
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (kilobytes << 10, kilobytes << 10))
+
+    done = subprocess.run(
+        [sys.executable, "-m", "pubc", command, str(data), *more],
+        capture_output=True,
+        text=True,
+        preexec_fn=limit,
+        timeout=120,
+    )
+    assert done.returncode in ((4,) if command == "filter" or kilobytes < 140_000 else (0, 4))
+    assert "Traceback" not in done.stderr
+    if done.returncode:
+        assert "memory" in done.stderr
+
+
+def test_rewards_beyond_all_bounds_raise_no_warning(tmp_path):
+    arrays = samples.flat()
+    arrays["rewards"] = np.full(len(arrays["rewards"]), 1e308)
+    data = samples.npz(tmp_path, arrays)
+    done = subprocess.run(
+        [sys.executable, "-m", "pubc", "inspect", str(data)], capture_output=True, text=True
+    )
+    assert done.returncode in (0, 3)
+    assert "Warning" not in done.stderr
+
+
+def test_a_warning_of_a_library_is_one_line_without_code():
+    code = (
+        "import sys, warnings; from pubc.cli import main; "
+        "main._parse = lambda words: type('C', (), "
+        "{'run': lambda self: warnings.warn('odd\\nnumber', RuntimeWarning) or {}})(); "
+        "sys.exit(main.main(['inspect']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stderr == "pubc: a library warns: odd number\n"
+
+
+def test_a_process_made_deaf_to_interrupts_stays_so():
+    code = (
+        "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); "
+        "from pubc.cli.startup import begin_quietly, begin_work; begin_quietly([]); begin_work(); "
+        "assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env=dict(os.environ))

@@ -1,0 +1,34 @@
+"""What tells two sides apart besides how they act."""
+
+import numpy as np
+import torch
+
+from pubc.pu.second_opinion.controls import check_controls
+from pubc.pu.second_opinion.rows import look
+from tests.pu.piles import pile
+
+
+def controls(mixed, kept):
+    return check_controls(mixed, look(mixed, 60, torch.device("cpu")), kept)
+
+
+def test_policies_that_start_alike_are_not_told_apart_by_their_start():
+    found = controls(pile([30, 30]), np.arange(60) < 30)
+    assert found.start < 0.7
+    assert found.length == 0.5
+
+
+def test_another_start_is_found():
+    mixed = pile([30, 30])
+    shifted = mixed.columns.observations.copy()
+    shifted[30 * 60 :, 0] += 4
+    from dataclasses import replace
+
+    moved = replace(mixed, columns=replace(mixed.columns, observations=shifted))
+    found = controls(moved, np.arange(60) < 30)
+    assert found.start > 0.95
+    assert found.states > 0.95
+
+
+def test_a_split_with_one_side_only_says_nothing():
+    assert controls(pile([10, 10]), np.ones(20, bool)).start == 0.5

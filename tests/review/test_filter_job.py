@@ -1,0 +1,119 @@
+"""From zero marks to a sound selection by following the page, and nothing lost on the way."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from pubc.formats import ReadOptions
+from pubc.labels import Labels, Mark, read_labels
+from pubc.review.desk import open_desk
+from pubc.review.filter_job import FilterJob
+from pubc.review.serve import serving
+from tests.review.asking import ask, mark, told, until
+
+CLICKS = 8
+
+
+@pytest.mark.timeout(600)
+def test_eight_clicks_on_what_the_page_proposes_find_the_expert(desk, demo):
+    """The scripted user knows the truth and answers what is asked, nothing else."""
+    truth = desk.trajectories.sources == "expert"
+    clicks = 0
+    with serving(desk) as address:
+        while clicks < CLICKS:
+            for proposal in told(address, "proposals")[: CLICKS - clicks]:
+                mark(address, "good" if truth[proposal["at"]] else "bad", proposal["at"])
+                clicks += 1
+        told(address, "run", {})
+        assert until(address, "finished")["run"]["sound"]
+    assert clicks <= CLICKS
+    assert np.array_equal(desk.run.scores.keep, truth)
+    again = open_desk(demo, ReadOptions())
+    assert len(again.labels) == CLICKS
+    assert np.array_equal(again.run.scores.keep, truth)
+
+
+@pytest.mark.timeout(600)
+def test_a_kill_in_the_middle_of_a_run_loses_nothing(demo, tmp_path):
+    server, address = started(demo)
+    marked = [("good", 2), ("good", 4), ("good", 17), ("bad", 3)]
+    for label, at in marked:
+        mark(address, label, at)
+    told(address, "run", {})
+    server.send_signal(signal.SIGKILL)
+    server.wait()
+    server.stderr.close()
+    wanted = {Mark(str(at), label) for label, at in marked}
+    labels = demo.parent / "mixture.npz-review/labels.json"
+    assert set(read_labels(labels).marks) == wanted
+    server, address = started(demo)
+    try:
+        _, _, raw = ask(address)
+        block = json.loads(raw.decode().split('id="data">')[1].split("</script>")[0])
+        assert {int(at) for at in block["marks"]} == {at for _, at in marked}
+        # The run stopped with its server; it goes on with the same marks.
+        assert until(address, "interrupted", "finished")["number"] == 1
+        if told(address, "run")["state"] == "interrupted":
+            told(address, "run", {})
+        assert until(address, "finished")["number"] == 1
+    finally:
+        server.send_signal(signal.SIGINT)
+        assert server.wait(60) == 0
+        server.stderr.close()
+
+
+def started(demo):
+    """A server in a process of its own, and its address."""
+    words = ["review", str(demo), "--no-browser", "--json"]
+    server = subprocess.Popen(
+        [sys.executable, "-m", "pubc.cli.main", *words],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    line = server.stderr.readline().decode().strip()
+    assert line.startswith("http://127.0.0.1:"), line
+    return server, line
+
+
+def test_a_stopped_run_goes_on_only_with_the_marks_it_began_with(tmp_path, demo):
+    job = FilterJob(tmp_path / "work", demo, ReadOptions(isolate="auto"))
+    (tmp_path / "work").mkdir()
+    good = Labels((Mark("2", "good"), Mark("4", "good")))
+    assert job.progress().state == "none"
+    assert job.start(good) == 1
+    job.stop()
+    assert job.progress().state == "interrupted"
+    assert job.start(good) == 1
+    job.stop()
+    assert job.start(Labels((*good.marks, Mark("3", "bad")))) == 2
+    job.stop()
+    assert FilterJob(tmp_path / "work", demo, ReadOptions()).progress().state == "interrupted"
+
+
+def test_a_failed_run_says_why(tmp_path, demo):
+    (tmp_path / "work").mkdir()
+    job = FilterJob(tmp_path / "work", tmp_path / "gone.npz", ReadOptions(isolate="auto"))
+    job.start(Labels((Mark("2", "good"),)))
+    while (now := job.progress()).state == "running":
+        time.sleep(0.05)
+    job.stop()
+    assert now.state == "failed"
+    assert "does not exist" in now.error
+
+
+def test_the_words_are_a_command_with_every_option_of_reading(tmp_path, demo):
+    reading = ReadOptions(
+        isolate="auto", observation_keys=("a b", "c"), trailing="drop", cache=False, strict=True
+    )
+    words = FilterJob(tmp_path, demo, reading).words()
+    assert words.startswith(f"pubc filter {demo} --labels {tmp_path / 'labels.json'} --out")
+    for flag in ("--observation-keys 'a b' c", "--trailing drop", "--no-cache", "--strict"):
+        assert flag in words
+    assert "isolate" not in words

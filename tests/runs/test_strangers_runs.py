@@ -1,0 +1,111 @@
+"""A run folder may come from a stranger: it is refused in words, never by a crash (L5, L6)."""
+
+import json
+
+import numpy as np
+import pytest
+
+from pubc.storage import seal
+from tests.cli.calling import run
+from tests.report.build import make_run
+
+
+def edit(path, key: str, value) -> None:
+    """Change a key of run.json, and seal the folder anew as its owner could."""
+    file = path / "run.json"
+    document = json.loads(file.read_text())
+    place = document
+    *outer, last = key.split(".")
+    for word in outer:
+        place = place[word]
+    place[last] = value
+    file.write_text(json.dumps(document))
+    seal(path, kind="filter")
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["data", "data.trajectories", "kept", "kept_path", "round", "quality", "advice", "seed",
+     "recipe", "settings", "times", "threshold", "status", "random_seed", "problems"],
+)  # fmt: skip
+@pytest.mark.parametrize("value", [[], {"a": 1}, "text", -7, True], ids=str)
+def test_odd_types_in_the_document_are_refused_in_words(key, value, tmp_path, capsys):
+    path = make_run(tmp_path / "run", 12, 1)
+    edit(path, key, value)
+    code, _, err = run(capsys, "report", path, "--out", tmp_path / "page")
+    assert code in (0, 2, 3), err
+    assert "fault in pubc itself" not in err
+
+
+def promise(shape: str) -> bytes:
+    head = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head.encode()
+
+
+@pytest.mark.parametrize("how", ["truncated", "empty", "header", "packed", "gone"])
+def test_a_damaged_round_is_refused_in_words(how, tmp_path, capsys):
+    import zipfile
+
+    path = make_run(tmp_path / "run", 12, 1)
+    file = path / "rounds" / "round-001.npz"
+    content = file.read_bytes()
+    if how == "truncated":
+        file.write_bytes(content[: len(content) // 2])
+    elif how == "empty":
+        file.write_bytes(b"")
+    elif how == "header":
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.writestr("confidence.npy", promise("(1000000000000,)"))
+    elif how == "packed":
+        np.savez_compressed(file, confidence=np.zeros((3, 1 << 20)))
+    else:
+        file.unlink()
+    seal(path, kind="filter")
+    code, _, err = run(capsys, "report", path, "--out", tmp_path / "page")
+    assert code == 3, err
+
+
+def test_a_field_beyond_the_limit_of_csv_and_deep_json_are_refused(tmp_path, capsys):
+    path = make_run(tmp_path / "run", 12, 1)
+    scores, rounds = path / "scores.csv", path / "rounds.jsonl"
+    text = scores.read_text()
+    scores.write_text(text.replace("demo_1,", "x" * 200_000 + ",", 1))
+    seal(path, kind="filter")
+    assert run(capsys, "report", path, "--out", tmp_path / "page")[0] == 3
+    scores.write_text(text)
+    rounds.write_text("[" * 100_000 + "]" * 100_000 + "\n")
+    seal(path, kind="filter")
+    assert run(capsys, "report", path, "--out", tmp_path / "page")[0] == 3
+
+
+def test_training_refuses_swapped_trajectories_and_names_them(tmp_path, capsys):
+    path = make_run(tmp_path / "run", 12, 1)
+    document = json.loads((path / "run.json").read_text())
+    kept = path / "kept.npz"
+    if not kept.exists():
+        kept.write_bytes(b"PK")
+    edit(path, "kept_path", "kept.npz")
+    assert document
+    kept.write_bytes(b"PK swapped")
+    code, _, err = run(capsys, "train", path, "--out", tmp_path / "policy")
+    assert code == 3
+    assert "kept.npz is not as `pubc filter` wrote it" in err
+
+
+def test_going_on_with_a_finished_run_names_what_changed(tmp_path, capsys):
+    path = make_run(tmp_path / "run", 12, 1)
+    assert run(capsys, "filter", "--resume", path)[0] == 0
+    with (path / "scores.csv").open("a") as file:
+        file.write("\n")
+    code, _, err = run(capsys, "filter", "--resume", path)
+    assert code == 3
+    assert "scores.csv is not as" in err
+
+
+def test_an_unsound_run_is_announced_by_who_uses_it(capsys, tmp_path):
+    from pubc.cli.console import warn_unsound
+
+    warn_unsound(tmp_path, {"sound": False, "status": "no_valley"})
+    assert "is not sound (status no_valley)" in capsys.readouterr().err
+    warn_unsound(tmp_path, {"sound": True})
+    assert capsys.readouterr().err == ""
