@@ -48,7 +48,16 @@ def test_new_data_is_rated_by_the_same_networks(fitted):
     assert steps.shape == (NEW.steps,)
     means = np.add.reduceat(steps, NEW.offsets[:-1]) / NEW.lengths
     assert np.allclose(means, scores, atol=1e-6)
-    assert fitted.steps_.shape == (MIXED.steps,)
+
+
+def test_every_step_has_a_chance_and_a_sampler_draws_by_it(fitted):
+    steps = fitted.steps_
+    assert steps.shape == (MIXED.steps,)
+    assert ((steps >= 0) & (steps <= 1)).all()
+    drawn = list(fitted.sampler(500))
+    assert len(drawn) == 500
+    assert steps[drawn].mean() > steps.mean()
+    assert len(fitted.sampler()) == round(float(steps.sum()))
 
 
 def test_a_saved_finder_is_the_folder_of_a_run(fitted, tmp_path):
@@ -59,6 +68,7 @@ def test_a_saved_finder_is_the_folder_of_a_run(fitted, tmp_path):
     assert np.array_equal(loaded.confidence_, fitted.confidence_)
     assert (loaded.status_, loaded.sound_) == (fitted.status_, fitted.sound_)
     assert np.array_equal(loaded.score_samples(NEW), fitted.score_samples(NEW))
+    assert np.array_equal(loaded.steps_, fitted.steps_)
     assert np.array_equal(loaded.result_.quality.borderline, fitted.result_.quality.borderline)
     assert len(loaded.result_.rounds) == len(fitted.result_.rounds)
     assert loaded.recipe == fitted._recipe()
@@ -97,7 +107,9 @@ def test_what_the_command_writes_is_a_finder(tmp_path):
     assert int(finder.mask_.sum()) == document["kept"]
     assert finder.recipe == Paper(ensemble=finder.recipe.ensemble, loop=finder.recipe.loop)
     assert finder.recipe.ensemble.classifiers == 1
-    assert np.allclose(finder.steps_, finder.score_steps(pubc.load(data)), atol=1e-6)
+    per_step = np.load(run / "steps.npy", allow_pickle=False)
+    assert np.allclose(per_step, finder.score_steps(pubc.load(data)), atol=1e-6)
+    assert finder.steps_.shape == per_step.shape
     assert document["bad"]["ids"] == ["8"]
     assert any(problem.code == "bad_ignored" for problem in finder.result_.problems)
 

@@ -75,13 +75,13 @@ def play(
             because whoever wants the trajectory may learn only later how much of it is needed.
 
     Returns:
-        The trajectory in float32, with the observation after its last action.
+        The trajectory in float32, with the observation after its last action, and with the
+        `expert_steps` of the actor as a column where it has them.
 
     Raises:
         DataError: The policy gave an action of the wrong size, or not finite.
     """
     limit = environment.time_limit
-    most = most or (lambda: limit)
     observations = np.empty((limit + 1, environment.observation_size), dtype=np.float32)
     actions = np.empty((limit, environment.action_size), dtype=np.float32)
     rewards = np.empty(limit, dtype=np.float32)
@@ -92,7 +92,7 @@ def play(
 
     observations[0] = environment.reset(start)
     step, reward, terminal, timeout = 0, 0.0, False, False
-    while not (terminal or timeout or step == limit or (step and step >= most())):
+    while not (terminal or timeout or step == limit or (step and most and step >= most())):
         action = actor(observations[step], reward)
         if action.shape != low.shape:
             raise _bad_action(environment, source, action.shape)
@@ -110,18 +110,30 @@ def play(
         )
     return Trajectory(
         id=f"{source}-{index}",
-        steps=_columns(observations, actions, rewards, step, terminal),
+        steps=_columns(observations, actions, rewards, step, terminal, _own_steps(actor)),
         final_observation=observations[step].copy(),
         source=source,
     )
 
 
 def _columns(
-    observations: Array, actions: Array, rewards: Array, steps: int, terminal: bool
+    observations: Array,
+    actions: Array,
+    rewards: Array,
+    steps: int,
+    terminal: bool,
+    extras: dict[str, Array],
 ) -> Columns:
     terminals, timeouts = np.zeros((2, steps), dtype=np.bool_)
     terminals[-1], timeouts[-1] = terminal, not terminal
-    return Columns(observations[:steps], actions[:steps], rewards[:steps], terminals, timeouts)
+    return Columns(
+        observations[:steps], actions[:steps], rewards[:steps], terminals, timeouts, extras
+    )
+
+
+def _own_steps(actor: Actor) -> dict[str, Array]:
+    flags = getattr(actor, "expert_steps", None)
+    return {} if flags is None else {"expert_steps": np.array(flags, dtype=np.bool_)}
 
 
 def _bad_action(environment: Environment, source: str, shape: tuple[int, ...]) -> DataError:

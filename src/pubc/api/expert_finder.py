@@ -13,12 +13,12 @@ import shutil
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pubc.api.fitted_in_memory import FittedInMemory, NetworksPlace
+from pubc.api.fitted_in_memory import FittedInMemory, NetworksPlace, refuse_damage
 from pubc.errors import UnknownNameError, UsageError
 from pubc.pu.judge import Bench
 from pubc.pu.recipes import Recipe, get_recipe, recipe_from_json, with_settings
@@ -31,9 +31,14 @@ from pubc.runs.folder.run_reading import Run, read_run
 from pubc.runs.folder.stored_result import result_of
 from pubc.runs.named_trajectories import Named
 from pubc.runs.plan_run import plan_in_memory
-from pubc.storage import MANIFEST, atomic_folder, verify
+from pubc.runs.segments.steps_file import read_steps
+from pubc.runs.segments.weights import step_sampler
+from pubc.storage import MANIFEST, atomic_folder
 from pubc.streams import Key
 from pubc.trajectory import TrajectorySet
+
+if TYPE_CHECKING:
+    from torch.utils.data import WeightedRandomSampler
 
 __all__ = ["ExpertFinder"]
 
@@ -56,6 +61,7 @@ class ExpertFinder:
         confidence_: How much each looks like the expert's, shape (trajectories,).
         status_: How the run ended, in a word; `pubc.runs.statuses` says what it means.
         sound_: Whether the mask can be trusted.
+        steps_: The chance that each step is the expert's, shape (steps,).
         result_: All of it with the evidence, a `pubc.Result`.
 
     Example:
@@ -167,19 +173,27 @@ class ExpertFinder:
 
     @property
     def steps_(self) -> NDArray[np.float32]:
-        """`score_steps` of the pile that the finder was fitted on, shape (steps,)."""
+        """The chance that each step of the fitted pile is the expert's, shape (steps,).
+
+        Judged when first asked for; a saved run has it in steps.npz.
+        """
         if not hasattr(self, "_home"):
             raise AttributeError("An ExpertFinder has steps_ once it is fitted.")
         if isinstance(self._home, FittedInMemory):
-            return self.score_steps(self._home.planned.ready.mixed)
-        stored = self._home.path / "steps.npy"
-        if not stored.exists():
-            raise UsageError(
-                f"{self._home.path}: the run kept no value for every step (--per-step). Compute "
-                "them from the data: finder.score_steps(mixed)."
-            )
-        values: NDArray[np.float32] = np.load(stored, allow_pickle=False)
-        return values
+            return self._home.steps(self.result_)
+        return read_steps(self._home.path, int(self._home.scores.lengths.sum()))[0]
+
+    def sampler(self, steps: int | None = None) -> WeightedRandomSampler:
+        """Draws steps of the fitted pile as often as they are the expert's, for a DataLoader.
+
+        Args:
+            steps: Steps in one pass; as many as the pile is expected to hold of the expert's
+                if omitted.
+
+        Raises:
+            UsageError: No step looks like the expert's.
+        """
+        return step_sampler(self.steps_, steps)
 
     def save(self, path: Path | str, *, overwrite: bool = False) -> None:
         """Write the run folder that `pubc filter` would have written.
@@ -193,7 +207,7 @@ class ExpertFinder:
             self._home.write(RunFolder(Path(path)), overwrite)
             return
         source = self._home.path
-        _refuse_damage(source)
+        refuse_damage(source)
         with atomic_folder(Path(path), kind=KIND, overwrite=overwrite) as new:
             ignored = shutil.ignore_patterns(MANIFEST, ".lock")
             shutil.copytree(source, new, dirs_exist_ok=True, ignore=ignored)
@@ -283,11 +297,3 @@ def _parameters() -> dict[str, Any]:
     """Names and defaults of the parameters."""
     found = inspect.signature(ExpertFinder).parameters.values()
     return {parameter.name: parameter.default for parameter in found}
-
-
-def _refuse_damage(folder: Path) -> None:
-    for fault in verify(folder):
-        raise UsageError(
-            f"{folder}: {fault.file} is not as the run left it ({fault.reason}), and a copy would "
-            f"hide that. `pubc verify {folder}` lists all differences."
-        )

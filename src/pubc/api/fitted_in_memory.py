@@ -9,12 +9,20 @@ import weakref
 from pathlib import Path
 from typing import Any, NoReturn
 
+import numpy as np
+from numpy.typing import NDArray
+
+from pubc.errors import UsageError
 from pubc.pu.rounds import Round
 from pubc.runs.filter_run import Clock, Listener, write_results
+from pubc.runs.find_expert import Result
 from pubc.runs.folder.run_folder import RunFolder
 from pubc.runs.plan_run import Plan
+from pubc.runs.segments.run_steps import judge_steps
+from pubc.storage import verify
+from pubc.streams import Key
 
-__all__ = ["FittedInMemory", "NetworksPlace"]
+__all__ = ["FittedInMemory", "NetworksPlace", "refuse_damage"]
 
 
 class NetworksPlace:
@@ -38,6 +46,7 @@ class FittedInMemory:
         self.rounds = rounds
         self.clock = clock
         self.place = place
+        self._steps: NDArray[np.float32] | None = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> FittedInMemory:
         return self
@@ -47,6 +56,14 @@ class FittedInMemory:
             "A fitted ExpertFinder is kept with finder.save(path) and read with "
             "ExpertFinder.load(path), not by pickling: its networks are files."
         )
+
+    def steps(self, result: Result) -> NDArray[np.float32]:
+        """The chance that each step is the expert's; judged once."""
+        if self._steps is None:
+            key = Key(self.planned.config.random_seed)
+            judged = [part.confidence for part in judge_steps(self.planned.ready, result, key)]
+            self._steps = np.concatenate(judged) if judged else np.zeros(0, dtype=np.float32)
+        return self._steps
 
     def write(self, folder: RunFolder, overwrite: bool) -> None:
         """Everything that `pubc filter` writes, with the networks and rounds of the fit."""
@@ -60,3 +77,16 @@ class FittedInMemory:
             draw=lambda path: write_report([path]),
         )
         write_results(self.planned, folder, self.rounds, self.clock, listener)
+
+
+def refuse_damage(folder: Path) -> None:
+    """See that a run folder is as the run left it.
+
+    Raises:
+        UsageError: It is not, and a copy would hide that.
+    """
+    for fault in verify(folder):
+        raise UsageError(
+            f"{folder}: {fault.file} is not as the run left it ({fault.reason}), and a copy would "
+            f"hide that. `pubc verify {folder}` lists all differences."
+        )

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pubc.collect.lapses import EXPERT_STEPS
 from pubc.errors import DataError
 from pubc.storage import atomic_file
 from pubc.trajectory import Array, Columns, Trajectory
@@ -70,6 +71,8 @@ def write_part(path: Path, trajectories: Sequence[Trajectory]) -> None:
         "lengths": np.array([len(trajectory) for trajectory in trajectories], dtype=np.int64),
         "terminals": np.array([columns.terminals[-1] for columns in steps]),
     }
+    if all(EXPERT_STEPS in columns.extras for columns in steps):
+        arrays[EXPERT_STEPS] = np.concatenate([columns.extras[EXPERT_STEPS] for columns in steps])
     # A process that outlived its killed parent may still finish the same part: same bytes.
     with atomic_file(path, overwrite=True) as temporary:
         # Written here, not by safetensors, whose word for a full disk is not an OSError.
@@ -103,6 +106,9 @@ def read_trajectory(part: Index, position: int, *, most: int, source: str) -> Tr
             observations: Array = file.get_slice("observations")[above : above + length + 1]
             actions: Array = file.get_slice("actions")[start : start + length]
             rewards: Array = file.get_slice("rewards")[start : start + length]
+            extras: dict[str, Array] = {}
+            if EXPERT_STEPS in file.keys():  # noqa: SIM118 - not a dictionary
+                extras[EXPERT_STEPS] = file.get_slice(EXPERT_STEPS)[start : start + length]
     except (SafetensorError, OSError) as error:
         raise DataError(
             f"{part.path}: not readable any more ({error}). Delete it and run the same command "
@@ -115,7 +121,7 @@ def read_trajectory(part: Index, position: int, *, most: int, source: str) -> Tr
     timeouts[-1] = not terminals[-1]
     return Trajectory(
         id=source,
-        steps=Columns(observations[:-1], actions, rewards, terminals, timeouts),
+        steps=Columns(observations[:-1], actions, rewards, terminals, timeouts, extras),
         final_observation=observations[-1],
         source=source,
     )

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pubc import zoo
 from pubc.acting import environments
+from pubc.collect.lapses import NOISE_LAPSE, REPEAT_LAPSE, Lapse
 from pubc.errors import UnknownNameError, UsageError
 
 __all__ = ["NOISE", "RECIPES", "Recipe", "Source", "custom", "find"]
@@ -33,6 +34,8 @@ class Source:
     """How much of it, as a multiple of `--steps-per-source`."""
     action_noise: float = 0.0
     """Standard deviation of Gaussian noise on its actions, in halves of their range."""
+    lapses: tuple[Lapse, ...] = ()
+    """Who stands in for it, and for how much of its steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,10 @@ def _paper(environment: str, sources: Sequence[str]) -> tuple[Source, ...]:
     return tuple(Source(name, who and f"{environment}/{who}") for name, who in players)
 
 
+def _lapsing(environment: str, *lapses: Lapse) -> tuple[Source, ...]:
+    return (Source("expert", f"{environment}/expert", lapses=lapses),)
+
+
 RECIPES: dict[str, tuple[str, tuple[Source, ...]]] = {
     **{
         f"{environment}:{letters}": (environment, _paper(environment, sources))
@@ -86,6 +93,18 @@ RECIPES: dict[str, tuple[str, tuple[Source, ...]]] = {
         )
         for environment in ("halfcheetah", "hopper", "walker2d")
     },
+    # Every trajectory is the expert's with lapses; a third of the steps is somebody else's.
+    "ant:lapses": (
+        "ant",
+        _lapsing("ant", Lapse("ant/other_expert", 0.15, 30), Lapse("ant/weak", 0.15, 30)),
+    ),
+    "halfcheetah:lapses": (
+        "halfcheetah",
+        _lapsing(
+            "halfcheetah", Lapse("halfcheetah/medium", 0.15, 30), Lapse(REPEAT_LAPSE, 0.15, 20)
+        ),
+    ),
+    "hopper:lapses": ("hopper", _lapsing("hopper", Lapse("hopper/medium", 0.3, 30))),
     # The mixed sets of the robot challenge are half expert and half weaker; the weaker half of
     # push averages 0.4 of the best return there, as these two checkpoints do together.
     "trifinger-push:mixed": (
@@ -139,6 +158,7 @@ def custom(
     *,
     shares: Mapping[str, float] | None = None,
     action_noise: Mapping[str, float] | None = None,
+    lapses: Sequence[Lapse] = (),
     trusted: bool = False,
 ) -> Recipe:
     """A recipe of one's own.
@@ -149,6 +169,7 @@ def custom(
             is noise, whatever it is set to.
         shares: Source name to multiple of the steps per source; 1 where omitted.
         action_noise: Source name to standard deviation, in halves of the action range.
+        lapses: Who stands in for the expert now and then.
         trusted: Whether the user trusts the pickles in stable-baselines3 archives.
 
     Raises:
@@ -169,16 +190,26 @@ def custom(
         raise UsageError(f"Shares must lie above 0 and at most at 1000. Got {dict(shares)}.")
     if any(not 0 <= noise <= 10 for noise in action_noise.values()):
         raise UsageError(f"Action noise must lie between 0 and 10. Got {dict(action_noise)}.")
-    known = zoo.names()
-    sources = []
-    for name, policy in policies.items():
-        played: str | None = policy if policy in known else str(Path(policy).resolve())
-        if name == NOISE:
-            played = None
-        sources.append(
-            Source(name, played, shares.get(name, 1.0), action_noise.get(name, 0.0)),
+    if sum(lapse.share for lapse in lapses) >= 1:
+        raise UsageError("The shares of all lapses together must lie below 1.")
+    found = tuple(replace(lapse, policy=_resolve(lapse.policy)) for lapse in lapses)
+    sources = [
+        Source(
+            name,
+            None if name == NOISE else _resolve(policy),
+            shares.get(name, 1.0),
+            action_noise.get(name, 0.0),
+            found if name == names[0] else (),
         )
+        for name, policy in policies.items()
+    ]
     return Recipe("custom", environment, tuple(sources), trusted)
+
+
+def _resolve(policy: str) -> str:
+    """A policy as any process finds it, whatever folder it works in."""
+    named = policy in zoo.names() or policy in (NOISE_LAPSE, REPEAT_LAPSE)
+    return policy if named else str(Path(policy).resolve())
 
 
 def _file(stem: str, recipe: str, folder: Path | None) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -202,7 +202,12 @@ def _setup(request: Request) -> dict[str, Any]:
         "random_seed": request.random_seed,
         "trusted": recipe.trusted,
         "sources": {
-            name: {"policy": source.policy, "action_noise": source.action_noise}
+            name: {
+                "policy": source.policy,
+                "action_noise": source.action_noise,
+                # Seed positives are the expert's own steps.
+                "lapses": [] if name == SEED_SOURCE else [asdict(one) for one in source.lapses],
+            }
             for name, source in players.items()
         },
     }

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from pubc.collect.finished_parts import read_trajectory
+from pubc.collect.lapses import EXPERT_STEPS
 from pubc.collect.mixture_recipes import NOISE
 from pubc.collect.noise import Ranges, draw, ranges
 from pubc.collect.request import Request
@@ -59,9 +60,11 @@ def assemble(
     order = stream(request.random_seed, "order").permutation(len(items))
     shuffled = [items[position] for position in order]
     marked = _marked(request, shuffled)
-    finals = _write_columns(shuffled, within, request.random_seed, work)
+    told = bool(request.recipe.expert.lapses)
+    finals = _write_columns(shuffled, within, request.random_seed, work, told)
+    extras = {EXPERT_STEPS: _map(work, f"extras/{EXPERT_STEPS}")} if told else {}
     trajectories = TrajectorySet.from_flat(
-        Columns(**{name: _map(work, name) for name in _COLUMNS}),  # type: ignore[arg-type]
+        Columns(**{name: _map(work, name) for name in _COLUMNS}, extras=extras),
         [item.length for item in shuffled],
         sources=np.asarray([item.source for item in shuffled], dtype=np.str_),
         final_observations=finals,
@@ -134,15 +137,26 @@ def _read(item: _Item) -> Trajectory:
 
 
 def _write_columns(
-    items: list[_Item], within: Ranges | None, random_seed: int, work: Path
+    items: list[_Item], within: Ranges | None, random_seed: int, work: Path, told: bool
 ) -> Array:
-    """Write every column in order; the final observations are few and come back."""
+    """Write every column in order; the final observations are few and come back.
+
+    Args:
+        items: The mixture in its order.
+        within: Ranges for noise.
+        random_seed: Names the noise.
+        work: Where to write.
+        told: Whether the mixture says of every step if it is the expert's own.
+    """
     steps, finals = sum(item.length for item in items), []
     with contextlib.ExitStack() as stack:
         files: dict[str, BinaryIO] = {}
         for item in items:
             one = _trajectory(item, within, random_seed)
-            for name, values in one.steps.named():
+            columns = list(one.steps.named())
+            if told and EXPERT_STEPS not in one.steps.extras:
+                columns.append((f"extras/{EXPERT_STEPS}", np.zeros(len(one), dtype=np.bool_)))
+            for name, values in columns:
                 if name not in files:
                     place = stack.enter_context(atomic_file(_place(work, name), overwrite=True))
                     files[name] = stack.enter_context(place.open("wb"))
@@ -178,7 +192,7 @@ def _header(file: BinaryIO, like: Array, steps: int) -> None:
 
 
 def _place(work: Path, name: str) -> Path:
-    return work / f"flat-{name}.npy"
+    return work / f"flat-{name.replace('/', '-')}.npy"
 
 
 def _map(work: Path, name: str) -> Array:

@@ -12,7 +12,8 @@ from typing import Any
 
 from pubc import zoo
 from pubc.acting.environments import spec
-from pubc.collect.mixture_recipes import Recipe
+from pubc.collect.lapses import NOISE_LAPSE, REPEAT_LAPSE
+from pubc.collect.mixture_recipes import Recipe, Source
 from pubc.collect.policy_files import fingerprint
 from pubc.collect.source_quota import Quota
 from pubc.errors import UsageError
@@ -47,13 +48,7 @@ class Request:
     def plan(self) -> dict[str, Any]:
         """The request as JSON, with the hashes of the weights: a resumed run must equal it."""
         recipe = self.recipe
-        sources = [
-            {
-                **asdict(source),
-                "sha256": None if source.policy is None else fingerprint(source.policy),
-            }
-            for source in recipe.sources
-        ]
+        sources = [_facts(source) for source in recipe.sources]
         return {
             "version": 1,
             "recipe": recipe.name,
@@ -71,8 +66,9 @@ class Request:
         facts = self.plan()
         found = spec(self.recipe.environment)
         for source in facts["sources"]:
-            if source["policy"] is not None and source["policy"] not in zoo.names():
-                source["policy"] = Path(source["policy"]).name
+            for player in (source, *source.get("lapses", ())):
+                if player["policy"] is not None and player["policy"] not in zoo.names():
+                    player["policy"] = Path(player["policy"]).name
         return {
             **facts,
             "environment_id": found.id,
@@ -85,3 +81,14 @@ class Request:
         if self.steps_per_source is not None:
             return Quota(max(1, round(self.steps_per_source * share)), None)
         return Quota(None, max(1, round((self.trajectories_per_source or 0) * share)))
+
+
+def _facts(source: Source) -> dict[str, Any]:
+    """A source as JSON with the hashes of its weights; lapses are named where there are any."""
+    facts = asdict(source)
+    facts["sha256"] = None if source.policy is None else fingerprint(source.policy)
+    lapses = facts.pop("lapses")
+    for lapse in lapses:
+        played = lapse["policy"] not in (NOISE_LAPSE, REPEAT_LAPSE)
+        lapse["sha256"] = fingerprint(lapse["policy"]) if played else None
+    return {**facts, "lapses": list(lapses)} if lapses else facts

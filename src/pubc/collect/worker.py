@@ -23,6 +23,7 @@ from pubc.acting import environments
 from pubc.acting.environments.direct import nothing_but_playing
 from pubc.acting.rollout import Environment, Policy, play
 from pubc.collect.finished_parts import part_path, write_part
+from pubc.collect.lapses import NOISE_LAPSE, REPEAT_LAPSE, Lapse, LapsingPolicy
 from pubc.collect.policy_files import NoisyPolicy, check_fits, open_policy
 from pubc.collect.worker_pool import Limit
 from pubc.errors import PubcError
@@ -154,8 +155,24 @@ def _policies(setup: dict[str, Any], environment: Environment) -> dict[str, Poli
         check_fits(policy, name, environment)
         if source["action_noise"]:
             policy = NoisyPolicy(policy, half * np.float32(source["action_noise"]))
+        if source["lapses"]:
+            policy = _lapsing(policy, source["lapses"], environment, setup["trusted"])
         policies[name] = policy
     return policies
+
+
+def _lapsing(
+    policy: Policy, told: list[dict[str, Any]], environment: Environment, trusted: bool
+) -> Policy:
+    lapses = [Lapse(**lapse) for lapse in told]
+    others: list[Policy | None] = []
+    for lapse in lapses:
+        other = None
+        if lapse.policy not in (NOISE_LAPSE, REPEAT_LAPSE):
+            other = open_policy(lapse.policy, trusted=trusted)
+            check_fits(other, lapse.policy, environment)
+        others.append(other)
+    return LapsingPolicy(policy, lapses, others, environment.low, environment.high)
 
 
 def _own_output() -> TextIO:

@@ -25,6 +25,8 @@ from pubc.runs.folder.run_folder import RunFolder
 from pubc.runs.folder.run_tables import keep_list, score_table, verdicts, write_table
 from pubc.runs.kept_files import most_unsure, write_kept, write_masked
 from pubc.runs.plan_run import Plan, plan
+from pubc.runs.segments.run_steps import judge_steps
+from pubc.runs.segments.steps_file import write_steps_file
 from pubc.storage import lock, write_json
 from pubc.storage.disk import remove
 from pubc.streams import Key
@@ -186,10 +188,13 @@ def write_results(
     """Conclude from finished rounds, and write everything that comes after them."""
     config, mixed, ready, place = planned.config, planned.mixed, planned.ready, folder.path
     bench = Bench(workers=config.workers, device=config.device, shelf=folder.shelf)
+    key = Key(config.random_seed)
     with clock.measure("write"):
-        result = conclude(ready, rounds, planned.recipe, Key(config.random_seed), bench)
+        result = conclude(ready, rounds, planned.recipe, key, bench)
         taken = result.mask | result.unsure if config.unsure == "keep" else result.mask
         result = dataclasses.replace(result, mask=taken)
+        with clock.measure("steps"):
+            write_steps_file(place, judge_steps(ready, result, key), mixed.steps)
         kept = write_kept(place, planned.data, mixed, result.mask, config, listener.warn)
         if config.mask:
             assert planned.data is not None

@@ -53,6 +53,8 @@ class Prepared:
     """Ranges, moments and fingerprint of the pile."""
     problems: tuple[Problem, ...]
     """What is odd about the seeds, in words."""
+    seed_steps: Mask | None = None
+    """Which steps of `mixed` are the expert's for sure, where that was said of steps."""
 
     def pile(self, bench: Bench, done: Sequence[Round] = ()) -> Pile:
         """Ready for a recipe to go over it."""

@@ -25,7 +25,8 @@ class Collect:
 
     RECIPE is ENVIRONMENT:MIXTURE. ant and humanoid have the paper's E, E+E, E+W, E+N and
     E+E+W+N (E expert, second E another expert, W weak, N uniform noise); halfcheetah, hopper
-    and walker2d have medium-expert; trifinger-push and trifinger-lift have mixed, with
+    and walker2d have medium-expert; ant, halfcheetah and hopper have lapses, where somebody else
+    acts in every trajectory now and then; trifinger-push and trifinger-lift have mixed, with
     --policies; custom is your own environment and policies. Trajectories come shuffled, with
     the policy that acted in `sources`. Seed positives go to OUT-seed. A run that was stopped
     goes on when the same command is given again.
@@ -60,6 +61,10 @@ class Collect:
     """custom: NAME=NUMBER, how much of it as a multiple of the steps per source."""
     action_noise: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
     """custom: NAME=NUMBER, Gaussian noise on its actions, in halves of their range."""
+    lapse: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
+    """custom: POLICY:SHARE:LENGTH, lets another policy act in the expert's place for stretches of
+    about LENGTH steps, a SHARE of all: a policy as above, noise, or repeat (the last action over
+    and over). Which steps are the expert's own is recorded as `expert_steps`."""
     i_trust_this_pickle: bool = False
     """Open stable-baselines3 archives, which can run any code. Only for files you trust."""
     force: bool = False
@@ -125,14 +130,15 @@ class Collect:
 
     def _recipe(self) -> Recipe:
         from pubc.collect import custom, find
+        from pubc.collect.lapses import parse_lapse
 
-        own = (self.environment, *self.policy, *self.share, *self.action_noise)
+        own = (self.environment, *self.policy, *self.share, *self.action_noise, *self.lapse)
         if self.recipe != "custom":
             recipe = find(self.recipe, policies=self.policies, trusted=self.i_trust_this_pickle)
             if any(own):
                 raise UsageError(
-                    "--environment, --policy, --share and --action-noise belong to the recipe "
-                    f"custom, not to {self.recipe}."
+                    "--environment, --policy, --share, --action-noise and --lapse belong to the "
+                    f"recipe custom, not to {self.recipe}."
                 )
             return recipe
         if self.environment is None:
@@ -142,6 +148,7 @@ class Collect:
             _pairs(self.policy, "--policy"),
             shares=_numbers(self.share, "--share"),
             action_noise=_numbers(self.action_noise, "--action-noise"),
+            lapses=[parse_lapse(word) for word in self.lapse],
             trusted=self.i_trust_this_pickle,
         )
 

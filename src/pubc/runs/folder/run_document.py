@@ -21,6 +21,7 @@ from pubc.metrics import confusion, roc_auc
 from pubc.nets import pick_device
 from pubc.pu.recipes import Recipe, recipe_to_json
 from pubc.pu.second_opinion.opinion import Opinion
+from pubc.pu.steps.step_settings import StepSettings
 from pubc.runs.filter_config import FilterConfig
 from pubc.runs.find_expert import Prepared, Result
 from pubc.runs.folder.run_folder import KIND
@@ -90,6 +91,7 @@ def begin_document(
         "mask": config.mask,
         "unsure": config.unsure,
         "per_step": config.per_step,
+        "steps": dataclasses.asdict(StepSettings()),
         "problems": [dataclasses.asdict(problem) for problem in (*mixed.problems, *ready.problems)],
     }
 
@@ -211,7 +213,7 @@ def finish_document(
         for field in dataclasses.fields(result.quality)
     }
     quality["borderline"] = int(result.quality.borderline.sum())
-    taken = {name: seconds[name] for name in ("read", "rounds", "write")}
+    taken = {name: seconds[name] for name in ("read", "rounds", "steps", "write")}
     taken["total"] = datetime.now(UTC).timestamp() - started
     return {
         **document,

@@ -43,7 +43,7 @@ DRAFT = Draft(
     "run.json",
     (
         "run.json", "keep.json", "scores.csv", "rounds.jsonl", "rounds/round-*.npz",
-        "classifiers/*", "shards/*", "kept.*", "masked.hdf5", "steps.npy",
+        "classifiers/*", "shards/*", "kept.*", "masked.hdf5", "steps.npy", "steps.npz",
         "borderline_steps.npz", "report.html", "report.md", "report.json",
     ),
 )  # fmt: skip

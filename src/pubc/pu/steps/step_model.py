@@ -1,0 +1,269 @@
+"""The chance that a step is the expert's, learned from a pile and judged over all of it.
+
+Rounds: imitators of the expert begin with the steps of the positives, of which the seeds' count
+most. Their evidence, smoothed over time, says which steps look wrong; those lose their weight
+and teach the imitators of everybody else, and steps elsewhere that look right gain some. So the
+positives need not be clean, and where no trajectory of a pile is clean the good parts are
+found all the same. No step is judged by a fit that saw its trajectory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from pubc.pu.second_opinion.rows import Scale
+from pubc.pu.steps.step_features import Features, draw_features
+from pubc.pu.steps.step_imitators import Look, fit_imitator, step_evidence, total
+from pubc.pu.steps.step_sample import Known, Sample, take_sample
+from pubc.pu.steps.step_settings import StepSettings
+from pubc.pu.steps.two_state_chain import smooth, window_means
+from pubc.streams import Key
+from pubc.trajectory import TrajectorySet
+from pubc.trajectory.arrays import give_back
+
+__all__ = ["JudgedSteps", "StepModel", "learn_steps"]
+
+Mask = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+_CHUNK = 16_384
+"""Steps that are judged at a time."""
+_ODDS = 12.0
+"""Largest log-odds of the chain."""
+_TINY = 1e-6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JudgedSteps:
+    """What was found of some steps in a row."""
+
+    trajectory: int
+    """Position of their trajectory."""
+    first: int
+    """Which step of it the first of them is."""
+    confidence: NDArray[np.float32]
+    """The chance that each step is the expert's."""
+    columns: NDArray[np.float32]
+    """Evidence of each action column, shape (steps, action columns)."""
+    known: NDArray[np.float32]
+    """How well each situation is known, from 0 to 1."""
+    numbers: NDArray[np.float32]
+    """What the calibration weighs: chain, window and trajectory, shape (steps, 3)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StepModel:
+    """Judges steps; learned by `learn_steps`."""
+
+    looks: tuple[Look, ...]
+    """Independent looks."""
+    scale: Scale
+    """How states and actions become numbers."""
+    folds: dict[int, int]
+    """For trajectories that were learned from: the fold whose fit did not see them."""
+    settings: StepSettings
+    """How."""
+
+    def judge(self, pile: TrajectorySet, kept: Mask) -> Iterator[JudgedSteps]:
+        """Every step in order, a trajectory at a time; a few thousand steps are in memory.
+
+        Args:
+            pile: The trajectories; those of the model's own pile are judged out of fold.
+            kept: Which of them the filter keeps.
+        """
+        for some in _portions(pile.lengths):
+            yield from self._judge(pile, some, kept)
+            for column in (pile.columns.observations, pile.columns.actions):
+                give_back(column, _ranges(pile, some))
+
+    def _judge(
+        self, pile: TrajectorySet, some: list[_Stretch], kept: Mask
+    ) -> Iterator[JudgedSteps]:
+        states, actions = _numbers(self.scale, pile, _ranges(pile, some))
+        lengths = np.array([stretch.length for stretch in some])
+        columns = torch.empty_like(actions)
+        known = torch.empty(len(states))
+        place = np.repeat([self._fold(stretch.trajectory) for stretch in some], lengths)
+        for fold in range(self.settings.folds):
+            rows = torch.from_numpy(np.flatnonzero(place == fold))
+            if len(rows):
+                columns[rows], known[rows] = self._evidence(states[rows], actions[rows], fold)
+        evidence = total(columns).double().numpy()
+        chain = _log_odds(_chain(evidence, lengths, self.settings))
+        around = window_means(evidence, lengths)
+        for stretch, end in zip(some, np.cumsum(lengths), strict=True):
+            own = slice(int(end) - stretch.length, int(end))
+            mean = np.full(stretch.length, chain[own].mean())
+            numbers = np.stack([chain[own], around[own], mean], axis=1)
+            yield JudgedSteps(
+                stretch.trajectory,
+                stretch.first,
+                calibrated(numbers, bool(kept[stretch.trajectory]), self.settings),
+                columns[own].numpy(),
+                known[own].numpy(),
+                numbers.astype(np.float32),
+            )
+
+    def _fold(self, position: int) -> int:
+        return self.folds.get(position, position % self.settings.folds)
+
+    def _evidence(self, states: Tensor, actions: Tensor, fold: int) -> tuple[Tensor, Tensor]:
+        unknown, columns, known = self.settings.unknown, [], []
+        for look in self.looks:
+            made = step_evidence(look, look.features.of(states), actions, fold, unknown)
+            columns.append(made[0])
+            known.append(made[1])
+        return torch.stack(columns).mean(0), torch.stack(known).mean(0)
+
+
+def calibrated(numbers: Floats, kept: bool, settings: StepSettings) -> NDArray[np.float32]:
+    """The chance that each step is the expert's, as the calibration has it."""
+    weights = (settings.by_chain, settings.by_window, settings.by_trajectory)
+    odds = settings.intercept + numbers @ np.array(weights)
+    odds = odds + (settings.by_kept if kept else -settings.by_kept)
+    return np.asarray(1 / (1 + np.exp(-np.clip(odds, -30, 30))), dtype=np.float32)
+
+
+def learn_steps(
+    pile: TrajectorySet, known: Known, key: Key, settings: StepSettings | None = None
+) -> StepModel:
+    """Learn to judge the steps of a pile.
+
+    Args:
+        pile: Observations and actions.
+        known: Seeds, what the filter keeps, and what is known to be bad.
+        key: Names all randomness.
+        settings: How.
+    """
+    settings = settings or StepSettings()
+    key = key.at("steps")
+    sample = take_sample(pile, known, settings, key.at("sample").rng())
+    folds = _fold_of(sample, settings.folds, key.at("folds").rng())
+    by_row = np.repeat(folds, sample.lengths)
+    rows = [torch.from_numpy(np.flatnonzero(by_row == fold)) for fold in range(settings.folds)]
+    features = [
+        draw_features(
+            sample.states,
+            sample.actions,
+            sample.weights + settings.growth,
+            settings,
+            key.at("look", number).rng(),
+        )
+        for number in range(settings.looks)
+    ]
+    looks = _rounds(sample, rows, features, settings, key)
+    places = zip(sample.positions.tolist(), folds.tolist(), strict=True)
+    return StepModel(
+        looks, sample.scale, {place: fold for place, fold in places if place >= 0}, settings
+    )
+
+
+def _rounds(
+    sample: Sample,
+    folds: list[Tensor],
+    features: list[Features],
+    settings: StepSettings,
+    key: Key,
+) -> tuple[Look, ...]:
+    made = [each.of(sample.states) for each in features]
+    weights, rest = sample.weights + _TINY, None
+    known = sample.weights > 0
+    looks: list[Look] = []
+    for number in range(settings.rounds + 1):
+        looks, evidence = [], torch.zeros(len(sample.states))
+        for place, (feature, values) in enumerate(zip(features, made, strict=True)):
+            rng = key.at("round", number, place).rng()
+            expert = fit_imitator(values, sample.actions, weights, folds, settings.ridge, rng)
+            other = None
+            if rest is not None:
+                other = fit_imitator(values, sample.actions, rest, folds, settings.other_ridge, rng)
+            looks.append(Look(feature, expert, other))
+            for fold, rows in enumerate(folds):
+                columns, _ = step_evidence(
+                    looks[-1], values[rows], sample.actions[rows], fold, settings.unknown
+                )
+                evidence[rows] += total(columns) / len(features)
+        if number == settings.rounds:
+            break
+        chance = torch.from_numpy(
+            _chain(evidence.double().numpy(), sample.lengths, settings)
+        ).float()
+        chance[sample.barred] = 0.0
+        # What nothing is known of grows slowly: only steps that are almost sure count.
+        weights = torch.where(known, sample.weights * chance, settings.growth * chance**4) + _TINY
+        rest = 1 - chance + _TINY
+    return tuple(looks)
+
+
+def _chain(evidence: Floats, lengths: Integers, settings: StepSettings) -> Floats:
+    return smooth(
+        evidence * settings.temper,
+        lengths,
+        stay_expert=settings.stay_expert,
+        stay_other=settings.stay_other,
+        prior=settings.prior,
+    )
+
+
+def _log_odds(chance: Floats) -> Floats:
+    sure = 1 / (1 + np.exp(-_ODDS))
+    safe = np.clip(chance, 1 - sure, sure)
+    return np.asarray(np.log(safe / (1 - safe)))
+
+
+def _fold_of(sample: Sample, folds: int, rng: np.random.Generator) -> Integers:
+    """A fold for each stretch, such that seeds and others are spread over all folds."""
+    starts = np.cumsum(sample.lengths) - sample.lengths
+    weight = np.add.reduceat(sample.weights.numpy(), starts) / sample.lengths
+    order = np.lexsort((rng.random(len(starts)), -weight))
+    fold = np.empty(len(starts), dtype=np.int64)
+    fold[order] = np.arange(len(starts)) % folds
+    return fold
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """Steps of one trajectory in a row: all of it, unless it is very long."""
+
+    trajectory: int
+    first: int
+    length: int
+
+
+def _portions(lengths: Integers) -> Iterator[list[_Stretch]]:
+    """Every step in order, about `_CHUNK` of them at a time."""
+    some: list[_Stretch] = []
+    steps = 0
+    for trajectory, length in enumerate(lengths.tolist()):
+        for first in range(0, length, _CHUNK):
+            some.append(_Stretch(trajectory, first, min(_CHUNK, length - first)))
+            steps += some[-1].length
+            if steps >= _CHUNK:
+                yield some
+                some, steps = [], 0
+    if some:
+        yield some
+
+
+def _ranges(pile: TrajectorySet, some: list[_Stretch]) -> Integers:
+    """The rows of some stretches."""
+    parts = [
+        np.arange(stretch.length) + int(pile.starts[stretch.trajectory]) + stretch.first
+        for stretch in some
+    ]
+    return np.concatenate(parts).astype(np.int64)
+
+
+def _numbers(scale: Scale, pile: TrajectorySet, rows: Integers) -> tuple[Tensor, Tensor]:
+    columns = pile.columns
+    observations = np.asarray(columns.observations[rows], dtype=np.float32)
+    actions = np.asarray(columns.actions[rows], dtype=np.float32)
+    observations = observations.reshape(len(observations), -1)
+    return scale.state(observations), scale.action(observations, actions.reshape(len(actions), -1))

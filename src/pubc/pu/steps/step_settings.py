@@ -1,0 +1,61 @@
+"""Every number that shapes the evidence of steps, in one place; run.json records them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["StepSettings"]
+
+
+@dataclass(frozen=True, slots=True)
+class StepSettings:
+    """How the evidence of steps is gathered.
+
+    The numbers were chosen on four of the eight manipulation tasks and on lapses in
+    locomotion; docs/segments.md says how well they do on the others.
+    """
+
+    looks: int = 1
+    """Independent looks, each with features of its own; their evidence is averaged."""
+    waves: int = 64
+    """Random features of each of two scales."""
+    width: int = 96
+    """Features that a small network learns from all actions of the pile."""
+    updates: int = 200
+    """Gradient steps of that network."""
+    rows: int = 24_000
+    """At most about so many steps are learned from, spread over the trajectories."""
+    trajectories: int = 240
+    """At most so many trajectories, the seeds among them."""
+    folds: int = 4
+    """No step is judged by a fit that saw its trajectory."""
+    rounds: int = 3
+    """Rounds in which steps that look wrong lose their weight and others gain some."""
+    seed_weight: float = 3.0
+    """Weight of a seed's step; a step of another kept trajectory weighs 1."""
+    growth: float = 0.3
+    """Most weight of a step of a trajectory that is not kept."""
+    ridge: float = 1.0
+    """How much the imitator of the expert is held back."""
+    other_ridge: float = 3.0
+    """The same for the imitator of everybody else."""
+    unknown: float = 0.2
+    """How fast a situation counts as unknown with its distance from those of the expert."""
+    temper: float = 0.4
+    """What the evidence of one step is worth: neighbours repeat each other."""
+    stay_expert: float = 0.98
+    """Chance that a step of the expert is followed by another one."""
+    stay_other: float = 0.96
+    """Chance that a step of somebody else is followed by another one."""
+    prior: float = 0.6
+    """Chance that a trajectory begins with a step of the expert."""
+    intercept: float = 0.0
+    """Calibration of the confidence: the constant."""
+    by_chain: float = 1.0
+    """Calibration: weight of the log-odds that the chain gives the step."""
+    by_window: float = 0.0
+    """Calibration: weight of the mean evidence of the eleven steps around it."""
+    by_trajectory: float = 0.0
+    """Calibration: weight of the mean log-odds of the trajectory."""
+    by_kept: float = 0.0
+    """Calibration: weight of the trajectory being kept (1) or not (-1)."""
