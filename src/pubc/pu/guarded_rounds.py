@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from pubc.errors import UsageError
 from pubc.pu.algorithm import filter_rounds
-from pubc.pu.judge import Judge, Standing, Task, Threshold, Verdict, mean_confidence
+from pubc.pu.judge import Judge, Standing, Task, Threshold, Verdict
 from pubc.pu.rounds import Pile, Round
 from pubc.streams import Key
 
-__all__ = ["Loop", "guarded_rounds", "outcome", "seed_rank"]
+__all__ = ["Loop", "guarded_rounds"]
 
 Mask = NDArray[np.bool_]
 
@@ -37,8 +37,6 @@ class Loop:
     """A sound round that ends at `max_rounds` still counts as converged up to this change."""
     doubtful_rounds: int = 2
     """While no cut is sound, rounds end only from this one on, and only if nothing changes."""
-    rank_loss: float | None = None
-    """Reject a round in which held-out seeds rank this much worse than they did."""
 
     def __post_init__(self) -> None:
         if self.max_rounds < 1:
@@ -113,12 +111,10 @@ class _Course:
 
     comparable: bool
     """Whether there is something before the next round that it can agree with."""
-    best_rank: float = -1.0
     seen: dict[bytes, int] = field(default_factory=dict)
 
     def after(self, current: Round) -> None:
         self.comparable = True
-        self.best_rank = max(self.best_rank, seed_rank(current.verdict))
         self.seen[current.selected.tobytes()] = current.number
 
 
@@ -139,9 +135,6 @@ def _end(current: Round, turn: int, course: _Course, known: Mask, loop: Loop) ->
     """The round with the status that ends the loop, if it ends here."""
     if current.status is not None:
         return current
-    lowest = -np.inf if loop.rank_loss is None else course.best_rank - loop.rank_loss
-    if seed_rank(current.verdict) < lowest:
-        return replace(current, status="rejected")
     doubt = current.cut.status
     if doubt is None:
         ended = course.comparable and current.changed <= loop.tolerance
@@ -152,20 +145,13 @@ def _end(current: Round, turn: int, course: _Course, known: Mask, loop: Loop) ->
         return replace(current, status=f"cycle({current.number - earlier})")
     if not ended and turn < loop.max_rounds:
         return current
-    return replace(current, status=outcome(current, known, loop))
+    return replace(current, status=_outcome(current, known, loop))
 
 
-def outcome(last: Round, known: Mask, loop: Loop) -> str:
+def _outcome(last: Round, known: Mask, loop: Loop) -> str:
     """What it means for rounds to end with this one."""
     if not (last.selected & ~known).any():
         return "collapsed_seeds"
     if last.cut.status is not None:
         return last.cut.status
     return "converged" if last.changed <= loop.settled else "max_rounds"
-
-
-def seed_rank(verdict: Verdict) -> float:
-    """Mean share of the mixed trajectories that a seed ranks above."""
-    others = np.sort(mean_confidence(verdict.confidence))
-    seeds = mean_confidence(verdict.seed_confidence)
-    return float(np.mean(np.searchsorted(others, seeds, side="left") / len(others)))

@@ -192,9 +192,6 @@ class Verdict:
     for the seeds. Empty for judges that do not look."""
     seed_first: Floats = field(default_factory=lambda: np.zeros(0))
     """The same for the held-out seeds, shape (seeds,)."""
-    told: bool = False
-    """For judges that compare two sides: whether a network saw both and was told which one to
-    imitate, or saw one only."""
 
 
 Threshold = Callable[[Verdict], Cut]

@@ -35,7 +35,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Protocol
 
 from pubc.errors import DataError, UnknownNameError, UsageError
-from pubc.pu.auto.attempts import filter_attempts
+from pubc.pu.auto.opening import rounds_from_evidence
 from pubc.pu.auto.ratio_cut import RatioCut
 from pubc.pu.auto.residual import Residual
 from pubc.pu.guarded_rounds import Loop, guarded_rounds
@@ -145,25 +145,32 @@ class PaperGuarded(Paper):
 
 @dataclass(frozen=True, slots=True)
 class Auto:
-    """Imitation residuals of both sides, out of fold, cut at a valley that is tested."""
+    """Evidence of several kinds splits the pile; imitators of both sides, out of fold, test it."""
 
     residual: Residual = field(default_factory=Residual)
     """The judge."""
     cut: RatioCut = field(default_factory=RatioCut)
     """The threshold."""
     loop: Loop = field(
-        default_factory=lambda: Loop(
-            tolerance=0.01, max_rounds=6, settled=0.05, doubtful_rounds=4, rank_loss=0.1
-        )
+        default_factory=lambda: Loop(tolerance=0.01, max_rounds=6, settled=0.05, doubtful_rounds=4)
     )
-    """When the rounds of one attempt end."""
+    """When the rounds end."""
     opinion: OpinionSettings = field(default_factory=OpinionSettings)
-    """The second opinion that a result is weighed against."""
+    """How evidence is gathered that splits the pile before the rounds, and that they are weighed
+    against."""
+    uses_known_bad: ClassVar[bool] = True
+    """What is known to be bad is never on the expert's side."""
 
     def rounds(self, pile: Pile, key: Key) -> Iterator[Round]:
-        """Yield a round that looks for starts, then the rounds of each attempt."""
-        judge = self.residual
-        return filter_attempts(pile, judge=judge, threshold=self.cut, key=key, loop=self.loop)
+        """Yield the opening, then the rounds that go on from its split."""
+        return rounds_from_evidence(
+            pile,
+            judge=self.residual,
+            threshold=self.cut,
+            key=key,
+            loop=self.loop,
+            settings=self.opinion,
+        )
 
     @property
     def judge(self) -> StoredJudge:

@@ -1,55 +1,59 @@
-"""The paper's guidance on tuning, said when the run asks for it."""
+"""What to try next, said when the run asks for it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from pubc.pu.auto.quality import Quality
 from pubc.pu.rounds import Round
-from pubc.runs.statuses import words_for
+from pubc.runs.statuses import SOUND, words_for
 
 __all__ = ["advise"]
 
 
-def advise(last: Round, rounds: Sequence[Round], quality: Quality, seeds: int) -> tuple[str, ...]:
+def advise(
+    status: str, last: Round, rounds: Sequence[Round], quality: Quality, seeds: int
+) -> tuple[str, ...]:
     """What to try next, in words; nothing where the run went well.
 
     Args:
-        last: The round that holds the result.
+        status: How the run ended.
+        last: The round that holds the result of the rounds.
         rounds: All rounds of the run.
         quality: The label-free estimate of the result.
         seeds: How many seed trajectories there were.
     """
-    status = last.status or "max_rounds"
-    said = []
-    if status != "converged":
-        said.append(f"Status {status}: {words_for(status).meaning}. {last.cut.reason}".strip())
+    if status in SOUND:
+        return ()
+    said = [f"Status {status}: {words_for(status).meaning}. {last.cut.reason}".strip()]
     said += _by_status(status, rounds, seeds)
-    said += _by_quality(quality, len(last.selected))
+    if quality.seeds_kept is not None and quality.seeds_kept < 0.8:
+        said.append(
+            f"The cut rejects {1 - quality.seeds_kept:.0%} of the seeds, which are known to be "
+            "the expert's."
+        )
     return tuple(said)
 
 
 def _by_status(status: str, rounds: Sequence[Round], seeds: int) -> list[str]:
     if status in ("no_valley", "weak_valley", "collapsed_all"):
         return [
-            "The confidences form one hump. Usual causes: the set holds one policy only, the "
-            f"seeds are too few (there were {seeds}), or single steps were judged instead of "
-            "whole trajectories. Add seed trajectories, and look at their sources.",
+            "Imitators of the two sides do not tell them apart. Usual causes: the set holds one "
+            f"policy only, the seeds are too few (there were {seeds}), or trajectories are good "
+            "in parts. Add seed trajectories, name some bad ones with --bad-episodes, or mark "
+            "both with pubc review.",
         ]
     if status in ("collapsed_empty", "collapsed_seeds"):
         return [
-            "Only the seeds look like the seeds: the judge remembers them instead of "
-            "generalising, or the mixed set holds nothing else of that expert. Add seed "
-            "trajectories that differ from each other, or lower the order of the polynomial "
-            "(5 to 10 for simple mixtures) so that the threshold does not sit at the far right.",
+            "Only the seeds look like the seeds: the mixed set holds nothing else of that "
+            "expert, or the seeds are too much alike. Add seed trajectories that differ from "
+            "each other.",
         ]
     if status.startswith(("cycle", "max_rounds")):
         kept = [int(r.selected.sum()) for r in rounds]
         return [
-            f"The selection keeps changing (kept per round: {', '.join(map(str, kept))}). More "
-            "classifiers make the vote steadier: try 5 or 7.",
+            f"The selection keeps changing (kept per round: {', '.join(map(str, kept))}). Add "
+            "seed trajectories.",
         ]
     if status == "seed_incoherent":
         return [
@@ -57,20 +61,3 @@ def _by_status(status: str, rounds: Sequence[Round], seeds: int) -> list[str]:
             "ones with low confidence in scores.csv, or name others with --seed-episodes.",
         ]
     return []
-
-
-def _by_quality(quality: Quality, trajectories: int) -> list[str]:
-    said = []
-    if quality.seeds_kept is not None and quality.seeds_kept < 0.8:
-        said.append(
-            f"The cut rejects {1 - quality.seeds_kept:.0%} of the seeds, which are known to be "
-            "the expert's. It is probably too far to the right."
-        )
-    unsure = int(np.count_nonzero(quality.borderline))
-    if unsure and quality.expected_wrong is not None and quality.expected_wrong > 0.02:
-        said.append(
-            f"{unsure:,} of {trajectories:,} trajectories are borderline. Where expert and "
-            "others behave alike, a higher order of the polynomial (10 to 20) or more seed "
-            "trajectories separate them better."
-        )
-    return said

@@ -105,6 +105,10 @@ class TrainedFilter:
                 )
 
 
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
 def open_filter(path: Path) -> tuple[TrainedFilter, dict[str, Any]]:
     """The filter that a finished run left, and its run.json.
 
@@ -120,7 +124,7 @@ def open_filter(path: Path) -> tuple[TrainedFilter, dict[str, Any]]:
             judge=recipe_from_json(document["recipe"]).judge,
             shelf=folder.shelf,
             number=int(document["round"]),
-            threshold=None if document["threshold"] is None else float(document["threshold"]),
+            threshold=_number(document["network_threshold"]),
             sizes=(int(data["observation_size"]), int(data["action_size"])),
             name=str(path),
         )

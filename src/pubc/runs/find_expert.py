@@ -14,20 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pubc.errors import UsageError
-from pubc.nets import pick_device
-from pubc.pu.auto.attempts import decisive
+from pubc.pu.auto.opening import decisive
 from pubc.pu.auto.quality import Quality, estimate
 from pubc.pu.judge import Bench
 from pubc.pu.pile_statistics import Survey, survey
 from pubc.pu.recipes import Recipe, get_recipe, recipe_to_json
 from pubc.pu.rounds import Pile, Round
-from pubc.pu.second_opinion.opinion import SMALLEST, Opinion, OpinionSettings, second_opinion
+from pubc.pu.second_opinion.opinion import Opinion, form_opinion
 from pubc.runs.advice import advise
 from pubc.runs.named_trajectories import Named, bad_in, seeds_in
-from pubc.runs.soundness import weigh, without_opinion
+from pubc.runs.soundness import Weighed, weigh, without_opinion
+from pubc.runs.statuses import SOUND
 from pubc.select import check_seeds, distinct, locate
 from pubc.streams import Key
-from pubc.threads import threads
 from pubc.trajectory import Columns, Problem, TrajectorySet
 
 __all__ = ["Prepared", "Result", "conclude", "find_expert", "prepare"]
@@ -70,7 +69,8 @@ class Result:
     mask: Mask
     """True for the expert's, shape (trajectories,)."""
     confidence: Floats
-    """Mean confidence of the last round, shape (trajectories,)."""
+    """Confidence in each, shape (trajectories,): the mean of the last round, or where evidence
+    decided how much speaks for a trajectory, from 0 to 1."""
     votes: Integers
     """Votes of the last round, shape (trajectories,)."""
     threshold: float | None
@@ -94,12 +94,17 @@ class Result:
     reasons: tuple[str, ...]
     """Why each trajectory is unsure or dropped; empty for kept ones."""
     opinion: Opinion | None
-    """The second opinion and the controls; None for recipes that ask for none."""
+    """What evidence of several kinds says; None for recipes that gather none."""
+    weighed: Weighed
+    """How rounds, evidence and controls were weighed."""
+    network_threshold: float | None
+    """Where confidences of the networks of `round` are cut; other than `threshold` where evidence
+    decided."""
 
     @property
     def sound(self) -> bool:
         """Whether the mask can be trusted: the rounds agreed, and nothing contradicts them."""
-        return self.status == "converged"
+        return self.status in SOUND
 
     def __repr__(self) -> str:
         kept = int(self.mask.sum())
@@ -194,22 +199,25 @@ def prepare(
 def conclude(
     ready: Prepared, rounds: Sequence[Round], recipe: Recipe, key: Key, bench: Bench
 ) -> Result:
-    """The result of finished rounds, weighed against a second opinion where the recipe has one."""
-    last = decisive(rounds, ready.seeds, recipe.loop)
+    """The result of finished rounds, weighed against evidence where the recipe gathers some."""
+    last = decisive(rounds)
     status = last.status or "max_rounds"
-    quality = estimate(last, ready.seeds)
+    quality = estimate(last)
     settings = getattr(recipe, "opinion", None)
-    opinion = None if settings is None else _ask(ready, last.selected, key, bench, settings)
+    opinion = None if settings is None else form_opinion(ready.pile(bench), key, settings)
     if opinion is None:
         weighed = without_opinion(last.selected, quality.borderline, status)
     else:
-        weighed = weigh(last.selected, quality.borderline, status, opinion, ready.known_bad)
-    advice = advise(last, rounds, quality, len(ready.seed_positives))
+        weighed = weigh(
+            last.selected, quality.borderline, status, opinion, ready.seeds, ready.known_bad
+        )
+    evident = opinion is not None and weighed.by_evidence
+    advice = advise(weighed.status, last, rounds, quality, len(ready.seed_positives))
     return Result(
         mask=weighed.kept & ~ready.known_bad,
-        confidence=last.confidence,
+        confidence=opinion.belief if opinion is not None and evident else last.confidence,
         votes=last.votes,
-        threshold=last.cut.threshold,
+        threshold=0.5 if evident else last.cut.threshold,
         status=weighed.status,
         seeds=ready.seeds,
         round=last.number,
@@ -220,27 +228,9 @@ def conclude(
         unsure=weighed.unsure,
         reasons=weighed.reasons,
         opinion=opinion,
+        weighed=weighed,
+        network_threshold=last.cut.threshold,
     )
-
-
-def _ask(
-    ready: Prepared, selected: Mask, key: Key, bench: Bench, settings: OpinionSettings
-) -> Opinion | None:
-    """The second opinion; None where no seed lies in the pile, or the pile is too small for one."""
-    if not ready.seeds.any() or len(ready.mixed) < SMALLEST:
-        return None
-    device = pick_device(bench.device)
-    with threads(1):
-        return second_opinion(
-            ready.mixed,
-            ready.seeds,
-            selected,
-            key,
-            known_bad=ready.known_bad,
-            device=device,
-            settings=settings,
-            work=bench.map,
-        )
 
 
 def _about_bad(

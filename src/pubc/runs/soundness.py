@@ -1,8 +1,9 @@
 """Whether a split can be believed, trajectory by trajectory and as a whole.
 
-The rounds say what they selected and how they ended. A second opinion from other evidence, and
-controls, say whether that holds. A run is sound only where all of them agree; otherwise it
-says in one sentence each what speaks against it, and which trajectories are in question.
+The rounds say what they selected and how they ended. Evidence of other kinds, and controls, say
+whether that holds. A run is sound where rounds and evidence agree, or where the evidence is strong
+enough alone; otherwise it says in one sentence each what speaks against it, and which trajectories
+are in question.
 """
 
 from __future__ import annotations
@@ -12,23 +13,31 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from pubc.pu.second_opinion.controls import Controls, check_controls
 from pubc.pu.second_opinion.evidence import EVIDENCE
 from pubc.pu.second_opinion.opinion import Opinion
+from pubc.runs.statuses import SOUND
 
 __all__ = ["Weighed", "weigh", "without_opinion"]
 
 Mask = NDArray[np.bool_]
 
-AGREE = 0.97
-"""Share of labels on which opinions, and looks, must agree."""
+AGREE = 0.94
+"""Share of labels on which rounds and evidence must agree."""
 TOLD_BY_START = 0.8
 """From here on the start of a trajectory tells kept from dropped too well."""
-STRONG = 4.0
-"""Standard deviations between its sides from which a second opinion outweighs the rounds."""
-STRONGER = 6.0
-"""The same where the second opinion began with what the rounds found."""
-DIVIDED = 0.25
-"""From here on the looks are divided about a trajectory."""
+STRONG = 3.3
+"""Standard deviations between its sides from which evidence outweighs rounds that converged."""
+ALONE = 7.5
+"""The same from which evidence is believed although the rounds did not settle."""
+STEADY = 0.97
+"""Share of labels on which its two looks must agree for that."""
+FEWEST_SEEDS = 3
+"""Fewer seeds than this do not say how much their policy varies; rounds must confirm them."""
+SEEDS_FOUND = 0.75
+"""Share of the seeds that must be found again."""
+DIVIDED = 0.375
+"""From here on the votes are divided about a trajectory."""
 
 _NAMES = tuple(EVIDENCE)
 _SITUATIONS = ("joint", "situations")
@@ -46,80 +55,111 @@ class Weighed:
     """Why each trajectory is unsure or dropped; empty for kept ones."""
     status: str
     """How the run ended."""
-    doubts: tuple[str, ...]
+    doubts: tuple[str, ...] = ()
     """What speaks against the split, a sentence each."""
+    by_evidence: bool = False
+    """Whether evidence decided, and not the rounds."""
+    agreement: float | None = None
+    """Share of labels on which rounds and evidence agree."""
+    controls: Controls | None = None
+    """What else tells the two sides apart."""
+    chance_wrong: float | None = None
+    """The chance that a label is wrong; None where the split is not to be believed."""
 
 
 def without_opinion(selected: Mask, borderline: Mask, status: str) -> Weighed:
-    """The split of a recipe that asks for no second opinion."""
+    """The split of a recipe that gathers no other evidence."""
     reasons = tuple(
         "" if kept else "near the cut" if near else "unlike the seeds"
         for kept, near in zip(selected, borderline, strict=True)
     )
-    return Weighed(selected, np.zeros_like(selected), reasons, status, ())
+    return Weighed(selected, np.zeros_like(selected), reasons, status)
 
 
 def weigh(
-    selected: Mask, borderline: Mask, status: str, opinion: Opinion, known_bad: Mask
+    selected: Mask, borderline: Mask, status: str, opinion: Opinion, seeds: Mask, known_bad: Mask
 ) -> Weighed:
-    """Weigh what the rounds selected against a second opinion.
+    """Weigh what the rounds selected against evidence of other kinds.
 
     Args:
         selected: What the rounds selected.
         borderline: Whose confidence lies near the cut of the rounds.
         status: How the rounds ended.
-        opinion: The second opinion.
+        opinion: What the evidence says.
+        seeds: Which trajectories are seeds.
         known_bad: Which trajectories are known not to be the expert's.
     """
-    looked, whole = opinion.looked, len(opinion.looked) == len(selected)
-    differs, divided = np.zeros_like(selected), np.zeros_like(selected)
+    looked = opinion.looked
+    differs, doubt = np.zeros_like(selected), np.zeros(len(selected))
     differs[looked] = opinion.kept != selected[looked]
-    divided[looked] = opinion.doubt >= DIVIDED
-    doubts = _doubts(opinion)
-    agrees = opinion.agreement >= AGREE
-    label, unsure = selected.copy(), borderline & (differs | divided)
-    strong = opinion.independent and opinion.support >= STRONG
-    outweighs = whole and strong and opinion.repeated >= AGREE
-    if not agrees and outweighs:
-        label[looked] = opinion.kept
-        unsure = divided
-    elif not agrees and status != "converged":
-        unsure = differs | divided
-    if status == "converged" and doubts:
-        status = _status(opinion)
+    doubt[looked] = opinion.doubt
+    agreement = float(1 - differs[looked].mean())
+    confirmed = status == "converged" and agreement >= AGREE
+    settled = status == "converged" and opinion.support < STRONG
+    whole = len(looked) == len(selected)
+    by_evidence = whole and not confirmed and not settled
+    label, unsure = selected.copy(), borderline & differs
+    if by_evidence:
+        label, unsure = opinion.kept.copy(), doubt >= DIVIDED
+    elif not confirmed:
+        unsure = differs
     unsure &= ~known_bad
     kept = label & ~unsure & ~known_bad
-    return Weighed(kept, unsure, _reasons(kept, unsure, differs, opinion), status, doubts)
+    controls = check_controls(opinion.traits, label[looked])
+    status = _status(status, opinion, kept & ~seeds, seeds, controls, agreement, by_evidence)
+    sound = status in SOUND
+    return Weighed(
+        kept=kept,
+        unsure=unsure,
+        reasons=_reasons(kept, unsure, differs, opinion),
+        status=status,
+        doubts=_doubts(opinion, agreement, controls, by_evidence),
+        by_evidence=by_evidence,
+        agreement=agreement,
+        controls=controls,
+        chance_wrong=float(np.where(differs, 0.5, doubt)[looked].mean()) if sound else None,
+    )
 
 
-def _status(opinion: Opinion) -> str:
-    weak = not opinion.independent and opinion.support < STRONGER
-    if opinion.agreement < AGREE or opinion.repeated < AGREE or weak:
-        return "evidence_disagrees"
-    if opinion.controls.start >= TOLD_BY_START:
-        return "start_explains"
-    return "seed_incoherent"
+def _status(
+    status: str,
+    opinion: Opinion,
+    found: Mask,
+    seeds: Mask,
+    controls: Controls,
+    agreement: float,
+    by_evidence: bool,
+) -> str:
+    """How the run ended, after everything; `found` is what is kept besides the seeds."""
+    strong = opinion.support >= ALONE and opinion.repeated >= STEADY
+    if by_evidence and strong and seeds.sum() >= FEWEST_SEEDS and found.any():
+        status = "evidence_decides"
+    elif status == "converged" and agreement < AGREE:
+        status = "evidence_disagrees"
+    if status not in SOUND:
+        return status
+    if opinion.seeds_found < SEEDS_FOUND:
+        return "seed_incoherent"
+    return "start_explains" if controls.start >= TOLD_BY_START else status
 
 
-def _doubts(opinion: Opinion) -> tuple[str, ...]:
+def _doubts(
+    opinion: Opinion, agreement: float, controls: Controls, by_evidence: bool
+) -> tuple[str, ...]:
     said = []
-    if opinion.agreement < AGREE:
+    if agreement < AGREE:
+        ahead = "Evidence decided here. " if by_evidence else ""
         said.append(
-            f"Evidence of other kinds puts {1 - opinion.agreement:.0%} of the trajectories on the "
-            "other side. Look at the unsure ones, and add some of them as seeds or with "
-            "--bad-episodes."
+            f"Imitators of the two sides and evidence of other kinds differ about "
+            f"{1 - agreement:.0%} of the trajectories. {ahead}Look at the unsure ones, and add "
+            "some of them as seeds or with --bad-episodes."
         )
-    if opinion.repeated < AGREE:
+    if by_evidence and opinion.repeated < STEADY:
         said.append(
             f"Two independent looks at the pile differ about {1 - opinion.repeated:.0%} of the "
             "trajectories. More seeds make them steadier."
         )
-    if not opinion.independent and opinion.support < STRONGER:
-        said.append(
-            "With so few seeds other evidence cannot confirm the split: its two sides lie "
-            f"{opinion.support:.1f} standard deviations apart. Give at least three seeds."
-        )
-    if opinion.controls.start >= TOLD_BY_START:
+    if controls.start >= TOLD_BY_START:
         said.append(
             "Kept and dropped trajectories start in different places: this may be a task, not a "
             "policy. Add seeds that start where the dropped ones do."

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["STATUSES", "StatusWords", "verdict", "words_for"]
+__all__ = ["SOUND", "STATUSES", "StatusWords", "verdict", "words_for"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +74,12 @@ STATUSES: dict[str, StatusWords] = {
         "The selection still changed when the last allowed round ended.",
         "the selection still changed when the last allowed round ended",
     ),
-    "rejected": StatusWords(
-        "caution",
-        "Stopped before it got worse",
-        "A round ranked the seeds that it had not seen worse, so the one before it counts.",
-        "a round ranked the held-out seeds worse; the one before it counts",
+    "evidence_decides": StatusWords(
+        "good",
+        "Found by evidence of other kinds",
+        "Imitators did not settle on a split, but two looks at the trajectories with evidence of "
+        "other kinds agree on one, and its two sides lie far apart.",
+        "evidence of other kinds splits the trajectories clearly",
     ),
     "evidence_disagrees": StatusWords(
         "caution",
@@ -102,6 +103,9 @@ STATUSES: dict[str, StatusWords] = {
     ),
 }
 """Every status; a cycle is reported as `cycle(PERIOD)`."""
+
+SOUND = ("converged", "evidence_decides")
+"""Statuses of results that can be trusted."""
 
 _UNSOUND = StatusWords(
     "caution",

@@ -42,15 +42,14 @@ _SUM_OF_LOGS, _GUARDED = "sum of logs", "paper-guarded"
 """Columns about the paper's recipe that its Table 5 does not have."""
 _AUTO_PARTS: dict[str, Mapping[str, Any]] = {
     "auto": {},
-    "one start": {"residual.attempts": 1, "residual.told_attempts": 1},
-    "side not told": {"residual.told_attempts": 0},
+    "one look": {"opinion.looks": 1},
+    "no growth": {"opinion.rounds": 2},
     "one round": {"loop.max_rounds": 1},
     "no average": {"residual.average_rounds": 1},
     "no trim": {"residual.trim": 0.0},
     "uneven sides": {"residual.side_ratio": 1_000_000},
-    "seeds ignored": {"cut.keep_seeds": 0.0, "residual.keep_seeds": 0.0},
-    "no rejection": {"loop.rank_loss": None},
-    "no advantage": {"cut.advantage": 0.0, "cut.told_advantage": 0.0},
+    "seeds ignored": {"cut.keep_seeds": 0.0},
+    "no advantage": {"cut.advantage": 0.0},
 }
 _ROWS = (*(row for row in LOCOMOTION if row.startswith("Humanoid")), *SIMULATED, *REAL)
 _COLUMNS = (*_PAPER_PARTS, *_SHARES, _SUM_OF_LOGS, _GUARDED, *_AUTO_PARTS)

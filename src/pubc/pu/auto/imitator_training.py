@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pubc.nets import pick_device, save_tensors
-from pubc.pu.auto.imitators import Apprenticeship, Imitators, Pool, tell, train_imitators
-from pubc.pu.auto.ratings import BOTH, load_unit
+from pubc.pu.auto.imitators import Apprenticeship, Imitators, Pool, train_imitators
+from pubc.pu.auto.ratings import load_unit
 from pubc.pu.auto.telling_steps import View
 from pubc.pu.judge import Task, Training
 
@@ -22,7 +22,7 @@ __all__ = ["MakePool", "Workshop", "free_of", "over_free"]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Logs = NDArray[np.float32]
-"""In single precision: log residuals, and the rows of states and actions that they are of."""
+"""Log residuals, in single precision."""
 Mask = NDArray[np.bool_]
 MakePool = Callable[[], Pool]
 """Makes the rows that an imitator is trained on, once they are needed."""
@@ -63,49 +63,6 @@ class Workshop:
             stage: What this is for; part of the names of files and random streams.
             sides: 1 for an imitator of positives, -1 of the rest, 0 of neither.
         """
-        stop = self.task.bench.stopped.is_set
-
-        def ask(imitators: Imitators, states: Logs, actions: Logs) -> Logs:
-            return imitators.residuals(states, actions, stop=stop)
-
-        return self._ask(pools, judged, stage, sides, ask)
-
-    def ratios(
-        self, pairs: Sequence[tuple[Integers, Integers]], judged: Integers, stage: str
-    ) -> tuple[Logs, list[Training]]:
-        """Train a network on each pair of positives and rest, told which is which.
-
-        Returns:
-            Log residuals as one of the rest minus those as one of the positives, of shape
-            (pairs, judged, steps), and how the trainings went.
-        """
-        stop = self.task.bench.stopped.is_set
-
-        def ask(imitators: Imitators, states: Logs, actions: Logs) -> Logs:
-            found = imitators.residuals(states, actions, side=-1, stop=stop)
-            found -= imitators.residuals(states, actions, side=1, stop=stop)
-            return found
-
-        pools = [self._told_pool(ours, theirs) for ours, theirs in pairs]
-        return self._ask(pools, judged, stage, [BOTH] * len(pools), ask)
-
-    def _told_pool(self, ours: Integers, theirs: Integers) -> MakePool:
-        def make() -> Pool:
-            pools = [self.view.pool(group, self.train_steps) for group in (ours, theirs)]
-            states = [tell(pool[0], side) for pool, side in zip(pools, (1, -1), strict=True)]
-            return np.concatenate(states), np.concatenate([actions for _, actions in pools])
-
-        return make
-
-    def _ask(
-        self,
-        pools: Sequence[MakePool],
-        judged: Integers,
-        stage: str,
-        sides: Sequence[int],
-        ask: Callable[[Imitators, Logs, Logs], Logs],
-    ) -> tuple[Logs, list[Training]]:
-        """Train a network on each pool, a few at a time, and ask them about every step."""
         view, task = self.view, self.task
         # Everybody, in order, needs no copy of what may be a quarter of a gigabyte.
         some_only = len(judged) < view.count
@@ -119,7 +76,8 @@ class Workshop:
             name = f"round-{task.number:03d}-{stage}-{unit}"
             imitators, loss = self._unit(pools[some], name, sides[some])
             task.bench.tell(f"round {task.number}: {stage} {unit + 1}")
-            return ask(imitators, *rows), Training(name, tuple(loss), self.updates)
+            found = imitators.residuals(*rows, stop=task.bench.stopped.is_set)
+            return found, Training(name, tuple(loss), self.updates)
 
         parts = task.bench.map(work, range(0, len(pools), TOGETHER))
         found = np.concatenate([part for part, _ in parts])

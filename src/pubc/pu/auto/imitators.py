@@ -21,12 +21,10 @@ from torch.nn.functional import smooth_l1_loss
 from pubc.errors import DataError, InterruptedRun
 from pubc.nets import BLOCK, Adam
 
-__all__ = ["Apprenticeship", "Imitators", "tell", "train_imitators"]
+__all__ = ["Apprenticeship", "Imitators", "train_imitators"]
 
 Floats = NDArray[np.float32]
 Pool = tuple[Floats, Floats]
-TOLD = 64
-"""Inputs that tell a network which side to imitate."""
 SEGMENTS = 5
 """Parts of a training whose mean losses are reported."""
 
@@ -68,7 +66,6 @@ class Imitators:
         states: Floats,
         actions: Floats,
         *,
-        side: int = 0,
         stop: Callable[[], bool] = lambda: False,
     ) -> Floats:
         """Log residual of every row under every network, shape (members, rows).
@@ -76,7 +73,6 @@ class Imitators:
         Args:
             states: Rows of states.
             actions: The actions taken there.
-            side: For networks that are told a side: the one to imitate, 1 or -1.
             stop: Asked between blocks.
 
         Raises:
@@ -88,8 +84,7 @@ class Imitators:
             if stop():
                 raise InterruptedRun("Stopped while scoring.")
             end = min(start + BLOCK, rows)
-            block = states[start:end]
-            x = _padded(tell(block, side) if side else block).to(device)
+            x = _padded(states[start:end]).to(device)
             y = _padded(actions[start:end]).to(device)
             wrong = (_forward(self.layers, x.expand(self.members, -1, -1)) - y).abs_().mean(dim=2)
             logs = wrong.add_(self.floor).log_()
@@ -102,15 +97,6 @@ class Imitators:
         for number, (weight, bias) in enumerate(self.layers):
             named |= {f"layer{number}.weight": weight, f"layer{number}.bias": bias}
         return named
-
-
-def tell(states: Floats, side: int) -> Floats:
-    """States with the side to imitate, 1 or -1, written behind each.
-
-    It is written many times over, because a single input among a hundred would change what a
-    network does only after long training.
-    """
-    return np.concatenate([states, np.full((len(states), TOLD), side, np.float32)], axis=1)
 
 
 def train_imitators(

@@ -18,11 +18,9 @@ from pubc.pu.judge import Bench
 from pubc.pu.paper.scoring import score_steps
 from pubc.trajectory import Columns, TrajectorySet
 
-__all__ = ["BOTH", "Unit", "load_unit", "rate", "rate_steps", "units_of"]
+__all__ = ["Unit", "load_unit", "rate", "rate_steps", "units_of"]
 
 Floats = NDArray[np.float64]
-BOTH = 2
-"""The side of a network that imitates either, as it is told."""
 CHUNK = 32
 """Trajectories rated as one piece of work."""
 
@@ -36,8 +34,7 @@ class Unit:
     scale: Scale
     """The scale of their states and actions."""
     sides: tuple[int, ...]
-    """1 for imitators of the positives, -1 of the rest, 0 of neither, `BOTH` for those that are
-    told which of the two."""
+    """1 for imitators of the positives, -1 of the rest."""
     averaged: int
     """Rounds whose log ratios are averaged in the round of this file."""
     loss: list[float]
@@ -136,12 +133,10 @@ def _values(
     sums = {1: np.zeros(len(states)), -1: np.zeros(len(states))}
     counts = {1: 0, -1: 0}
     for unit in units:
-        told = BOTH in unit.sides
-        for asked in (1, -1) if told else (0,):
-            found = unit.imitators.residuals(states, actions, side=asked)
-            for side, row in zip(unit.sides, found, strict=True):
-                sums[asked or side] += row
-                counts[asked or side] += 1
+        found = unit.imitators.residuals(states, actions)
+        for side, row in zip(unit.sides, found, strict=True):
+            sums[side] += row
+            counts[side] += 1
     value = -sums[1] / counts[1]
     if counts[-1]:
         value += sums[-1] / counts[-1]

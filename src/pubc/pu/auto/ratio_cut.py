@@ -30,8 +30,6 @@ class RatioCut:
     """Evidence from which a valley counts, as a weak one."""
     advantage: float = 0.2
     """Mean log ratio that each side must hold over the other; below it there is one policy."""
-    told_advantage: float = 0.1
-    """The same where networks are told the side: tasks that differ add nothing to it."""
 
     def __call__(self, verdict: Verdict) -> Cut:
         """Cut the confidences of a verdict."""
@@ -86,11 +84,10 @@ class RatioCut:
             )
         gap = (float(top.min()) - float(bottom.max())) / spread
         advantage = min(float(top.mean()), -float(bottom.mean()))
-        bar = self.told_advantage if verdict.told else self.advantage
-        if advantage < bar:
+        if advantage < self.advantage:
             return "no_valley", "Imitators of both sides predict both sides alike."
         few = min(len(top), len(bottom)) < 3
-        if evidence >= 1 or (gap >= 4 and advantage >= 1.5 * bar and not few):
+        if evidence >= 1 or (gap >= 4 and advantage >= 1.5 * self.advantage and not few):
             return None, ""
         if evidence >= self.weak:
             return "weak_valley", "The valley is shallow."

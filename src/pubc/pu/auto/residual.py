@@ -1,13 +1,8 @@
 """The judge of recipe `auto`: who predicts a trajectory's actions better?
 
-The first round looks for a split of the pile to start from. Every later round imitates both
-sides of the split, and a trajectory's confidence is the log ratio of the two residuals. A
-network never judges a trajectory that it was trained on.
-
-Sides are imitated apart at first: a network sees one side only. Trajectories that are alike in
-difficulty then look alike too, and where policies differ less than their tasks do, rounds sort
-by task. If nothing converges, rounds start again with networks that see both sides and are
-told which one to imitate: what both sides share cancels, and what is left is the policy.
+The first round imitates the seeds. Every later round imitates both sides of a split, and a
+trajectory's confidence is the log ratio of the two residuals. A network sees one side only, and
+never judges a trajectory that it was trained on.
 """
 
 from __future__ import annotations
@@ -23,8 +18,7 @@ from pubc.nets import pick_device
 from pubc.pu.auto.imitator_training import Workshop, free_of, over_free
 from pubc.pu.auto.imitators import Apprenticeship
 from pubc.pu.auto.ratings import rate, rate_steps, units_of
-from pubc.pu.auto.seed_imitators import contest, contrast, seed_scores
-from pubc.pu.auto.starts import Split, in_order, propose
+from pubc.pu.auto.seed_imitators import seed_scores
 from pubc.pu.auto.telling_steps import View
 from pubc.pu.judge import Bench, Standing, Task, Training, Verdict
 from pubc.select import locate
@@ -49,33 +43,16 @@ class Residual:
     """Most trajectories from which these rows come."""
     updates: int = 250
     """Gradient steps of an imitator."""
-    contest_updates: int = 150
-    """The same, for splits that compete."""
-    told_updates: int = 800
-    """The same, for a network that is told which side to imitate."""
     folds: int = 3
     """Imitators of each side; each leaves out a share of its trajectories, to judge them."""
     average_rounds: int = 3
     """The confidence is the mean log ratio of so many last rounds."""
     jump: float = 0.1
-    """A round that changed more than this starts a new average. Networks that are told the
-    side differ little, and are noisy: their rounds are averaged all the same."""
+    """A round that changed more than this starts a new average."""
     trim: float = 0.25
     """The trajectories of each side in this share next to the cut train nobody."""
     side_ratio: int = 4
     """One side trains on at most so many times the trajectories of the other."""
-    keep_seeds: float = 0.8
-    """A split keeps at least this share of the held-out seeds."""
-    depth: float = 0.5
-    """A valley is at most this dense, compared with the humps on both sides."""
-    relaxed: float = 0.4
-    """Evidence from which a valley may be proposed as a start."""
-    attempts: int = 4
-    """Splits to start from before giving up on imitating the sides apart."""
-    told_times: int = 2
-    """Times that the sides are divided into shares for networks that are told the side."""
-    told_attempts: int = 2
-    """Splits to start from with networks that are told the side."""
     imitation: Apprenticeship = field(default_factory=Apprenticeship)
     """How imitators are trained."""
 
@@ -95,36 +72,20 @@ class Residual:
         units = units_of(shelf, number, pick_device(bench.device))
         return rate_steps(units, trajectories, bench)
 
-    def open(self, task: Task, *, told: bool) -> tuple[Verdict, list[Split]]:
-        """Imitate the seeds, and find splits to start from, best first."""
+    def rate_by_seeds(self, task: Task) -> Verdict:
+        """Rate every trajectory by imitators of the seeds alone."""
         view = self._view(task)
-        workshop = self._workshop(task, view, self.told_updates if told else self.updates)
-        scores, training = seed_scores(workshop)
+        scores, training = seed_scores(self._workshop(task, view))
         first = scores[: view.mixed].copy()
         first[view.is_seed[: view.mixed]] = np.nan
-        seed_first = scores[view.seeds]
-        if told:
-            scores, more = contrast(workshop, scores)
-            training += more
-        splits = propose(
-            scores, view.seeds, keep=self.keep_seeds, depth=self.depth, relaxed=self.relaxed
-        )
-        worth: Floats | None = None
-        if len(splits) > 1:
-            updates = self.told_updates if told else self.contest_updates
-            worth, more = contest(self._workshop(task, view, updates), splits, told=told)
-            training += more
-        verdict = Verdict(
+        return Verdict(
             confidence=scores[None, : view.mixed],
             seed_confidence=scores[None, view.seeds],
             training=tuple(training),
             held_out=True,
             first=first,
-            seed_first=seed_first,
-            told=told,
+            seed_first=scores[view.seeds],
         )
-        most = self.told_attempts if told else self.attempts
-        return verdict, [split.of(view.mixed) for split in in_order(splits, worth, most)]
 
     def _view(self, task: Task) -> View:
         found = task.bench.memory.get("view")
@@ -159,13 +120,11 @@ class Residual:
             seed_history=seeds,
             first=before.verdict.first,
             seed_first=before.verdict.seed_first,
-            told=before.verdict.told,
         )
 
     def _remembered(self, before: Standing) -> Floats:
         """Log ratios of earlier rounds that are averaged with the next one."""
-        jumped = before.changed > self.jump and not before.verdict.told
-        if before.start or jumped:
+        if before.start or before.changed > self.jump:
             return np.zeros((0, 0))
         return before.verdict.history[1 - self.average_rounds :]
 
@@ -191,44 +150,31 @@ class Residual:
     ) -> tuple[Floats, list[Training]]:
         """Log residual under imitators of the rest minus that under imitators of positives."""
         assert task.standing is not None
-        told, rng = task.standing.verdict.told, task.key.at("folds").rng()
+        rng = task.key.at("folds").rng()
         ones, others = np.flatnonzero(positive), np.flatnonzero(rest)
-        times = self.told_times if told else 1
-        ours = self._folds(ones, len(others), times, rng)
-        theirs = self._folds(others, len(ones), times, rng)
-        everyone = np.arange(view.count)
-        if told:
-            workshop = self._workshop(task, view, self.told_updates)
-            both = list(zip(ours, theirs, strict=True))
-            ratio, training = workshop.ratios(both, everyone, "sides")
-            free = free_of([np.concatenate(pair) for pair in both], view.count)
-            return over_free(ratio.mean(axis=2, dtype=np.float64), free), training
-        workshop, k = self._workshop(task, view, self.updates), self.folds
+        ours = self._folds(ones, len(others), rng)
+        theirs = self._folds(others, len(ones), rng)
+        workshop, k = self._workshop(task, view), self.folds
         groups, sides = ours + theirs, [1] * k + [-1] * k
         pools = [workshop.pool(group) for group in groups]
-        found, training = workshop.residuals(pools, everyone, "sides", sides)
+        found, training = workshop.residuals(pools, np.arange(view.count), "sides", sides)
         mean, free = found.mean(axis=2, dtype=np.float64), free_of(groups, view.count)
         return over_free(mean[k:], free[k:]) - over_free(mean[:k], free[:k]), training
 
-    def _folds(
-        self, side: Integers, other: int, times: int, rng: np.random.Generator
-    ) -> list[Integers]:
+    def _folds(self, side: Integers, other: int, rng: np.random.Generator) -> list[Integers]:
         """What each imitator of a side is trained on: all but a share, to judge it."""
         most = min(self.max_train_trajectories, self.side_ratio * max(2, other))
-        folds = []
-        for _ in range(times):
-            order = rng.permutation(side)
-            share = np.arange(len(order)) % self.folds
-            folds += [order[share != j][:most] for j in range(self.folds)]
-        return folds
+        order = rng.permutation(side)
+        share = np.arange(len(order)) % self.folds
+        return [order[share != j][:most] for j in range(self.folds)]
 
-    def _workshop(self, task: Task, view: View, updates: int) -> Workshop:
+    def _workshop(self, task: Task, view: View) -> Workshop:
         before = task.standing
         return Workshop(
             task,
             view,
             self.imitation,
             train_steps=self.train_steps,
-            updates=updates,
+            updates=self.updates,
             averaged=1 if before is None else len(self._remembered(before)) + 1,
         )

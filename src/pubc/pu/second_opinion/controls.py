@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from pubc.metrics import roc_auc
 from pubc.pu.second_opinion.rows import Rows
-from pubc.trajectory import TrajectorySet
 
-__all__ = ["Controls", "check_controls"]
+__all__ = ["Controls", "Traits", "check_controls", "traits_of"]
 
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -24,6 +23,7 @@ Floats = NDArray[np.float64]
 _FEATURES = 100
 _RIDGE = 0.03
 _FEWEST = 3
+_JUMPS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,45 @@ class Controls:
     """The mean state."""
 
 
-def check_controls(trajectories: TrajectorySet, rows: Rows, kept: Mask) -> Controls:
-    """Measure every control, each trajectory judged by a fit without it."""
-    first = rows.states[rows.starts].double().cpu().numpy()
-    states = rows.mean(rows.states).double().cpu().numpy()
-    sizes = np.log(trajectories.lengths.astype(np.float64))[:, None]
-    return Controls(_told_by(first, kept), _told_by(sizes, kept), _told_by(states, kept))
+@dataclass(frozen=True, slots=True, eq=False)
+class Traits:
+    """What trajectories are like besides how they act; a row for each."""
+
+    first: Floats
+    """The first state."""
+    states: Floats
+    """The mean state."""
+    lengths: Floats
+    """The number of steps."""
+    pace: Floats
+    """How far the state moves in a step, in the mean; shape (trajectories,)."""
+
+
+def traits_of(rows: Rows, lengths: NDArray[np.int64]) -> Traits:
+    """Measure the traits of trajectories of known lengths; rows of others behind are left out."""
+    count = len(lengths)
+    return Traits(
+        rows.states[rows.starts[:count]].double().cpu().numpy(),
+        rows.mean(rows.states)[:count].double().cpu().numpy(),
+        lengths.astype(np.float64)[:, None],
+        rows.mean(rows.speed)[:count].double().cpu().numpy(),
+    )
+
+
+def check_controls(traits: Traits, kept: Mask) -> Controls:
+    """Measure every control, each trajectory judged by a fit without it.
+
+    States that jump about are noise, not a recording of the same system: where those begin says
+    nothing about a task, so they are left out of the start's control.
+    """
+    calm = kept.copy()
+    if kept.any():
+        calm |= traits.pace <= _JUMPS * traits.pace[kept].max()
+    return Controls(
+        _told_by(traits.first[calm], kept[calm]),
+        _told_by(np.log(traits.lengths), kept),
+        _told_by(traits.states, kept),
+    )
 
 
 def _told_by(values: Floats, kept: Mask) -> float:

@@ -1,10 +1,9 @@
-"""A second opinion on a pile, from evidence of other kinds than the rounds use.
+"""What evidence of several kinds says of a pile, before any round.
 
-The rounds of `auto` compare imitators of two sides. This looks at the same pile twice, each time
-with another network that is told who acts and other random features, grows the positives from the
-seeds with care, and splits the pile by what separates it here. Where both opinions and both looks
-agree, a result is worth believing; where they do not, the trajectories in question are
-unsure, and the run says so.
+It looks at the pile twice, each time with another network that is told who acts and other random
+features, grows the positives from the seeds with care, and splits the pile by what separates it
+here. The rounds of `auto` begin with that split. Where the rounds and both looks agree, a result is
+worth believing; where they do not, the trajectories in question are unsure, and the run says so.
 
 `pile_split` has the growth and the cuts, `evidence` the numbers, `told_network` the network.
 """
@@ -17,15 +16,20 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from pubc.pu.second_opinion.controls import Controls, check_controls
+from pubc.nets import pick_device
+from pubc.pu.rounds import Pile
+from pubc.pu.second_opinion.controls import Traits, traits_of
 from pubc.pu.second_opinion.evidence import View, open_view
-from pubc.pu.second_opinion.pile_split import split_pile, support_of
-from pubc.pu.second_opinion.rows import Rows, look
+from pubc.pu.second_opinion.pile_split import Split, split_pile
+from pubc.pu.second_opinion.rows import Rows, join, look
+from pubc.select import locate
 from pubc.streams import Key
+from pubc.threads import threads
 from pubc.trajectory import TrajectorySet
 
-__all__ = ["FEWEST_SEEDS", "SMALLEST", "Opinion", "OpinionSettings", "second_opinion"]
+__all__ = ["SMALLEST", "Opinion", "OpinionSettings", "form_opinion"]
 
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -33,8 +37,6 @@ Work = Callable[[Callable[[int], View], Sequence[int]], list[View]]
 
 SMALLEST = 8
 """Fewer trajectories than this have no structure to look for."""
-FEWEST_SEEDS = 3
-"""Fewer seeds than this do not say how much their policy varies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class OpinionSettings:
 
     looks: int = 2
     """Independent looks; each has a network and random features of its own."""
-    trajectories: int = 1200
+    trajectories: int = 500
     """At most so many trajectories are looked at, the seeds among them."""
     rows: int = 20_000
     """At most about so many steps, spread over the trajectories."""
@@ -59,92 +61,97 @@ class OpinionSettings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Opinion:
-    """What the second opinion says of the trajectories that it looked at."""
+    """What evidence says of the trajectories that were looked at."""
 
     looked: NDArray[np.int64]
     """Their positions in the pile."""
     kept: Mask
     """Which of them are the expert's."""
+    belief: Floats
+    """How much speaks for each, from 0 to 1; above one half it is kept."""
     doubt: Floats
-    """How divided the looks are about each, from 0 to 0.5."""
-    agreement: float
-    """Share of labels on which the rounds agree with it."""
+    """How divided the votes are about each, from 0 to 0.5."""
     repeated: float
-    """Share of labels on which its looks agree with one another."""
+    """Share of labels on which the looks agree with one another."""
     support: float
-    """How far its two sides lie apart, in standard deviations."""
-    rounds_support: float
-    """The same for the two sides that the rounds found."""
+    """How far the two sides lie apart, in standard deviations."""
     seeds_found: float
     """Share of the seeds that it keeps, each judged without itself."""
     lonely_seeds: NDArray[np.int64]
-    """Seeds that every look puts on the other side."""
+    """Positions of seeds that every vote puts on the other side; they were left out again."""
     shortfall: NDArray[np.int64]
     """For each, the kind of evidence in which it falls short most, an index of `EVIDENCE`."""
-    controls: Controls
-    """What else tells the two sides apart."""
-    independent: bool
-    """Whether it began with the seeds alone; with too few it begins with what the rounds found."""
+    traits: Traits
+    """What could tell the sides apart besides how they act."""
 
 
-def second_opinion(
-    mixed: TrajectorySet,
-    seeds: Mask,
-    selected: Mask,
-    key: Key,
-    *,
-    known_bad: Mask | None = None,
-    device: torch.device | None = None,
-    settings: OpinionSettings | None = None,
-    work: Work | None = None,
-) -> Opinion:
-    """Form a second opinion.
+def form_opinion(pile: Pile, key: Key, settings: OpinionSettings) -> Opinion | None:
+    """Look at a pile; None where it is too small to have a structure.
+
+    The bench remembers the answer, so that whoever weighs a result need not look again.
 
     Args:
-        mixed: The pile.
-        seeds: Which of it are seeds.
-        selected: What the rounds selected.
+        pile: Mixed trajectories, seeds, and what is known to be bad.
         key: Names all randomness.
-        known_bad: Which of it are known not to be the expert's.
-        device: Where to compute.
         settings: How to look.
-        work: Looks several times at once; one look after another if omitted.
     """
-    settings = settings or OpinionSettings()
-    place = device or torch.device("cpu")
-    key = key.at("second opinion")
-    looked = _choose(len(mixed), seeds, settings.trajectories, key)
-    some = mixed[looked]
-    steps = int(np.clip(settings.rows // len(looked), 40, 240))
-    rows = look(some, steps, place)
-    known = torch.from_numpy(np.flatnonzero(seeds[looked])).to(place)
-    bad = torch.zeros(len(looked), dtype=torch.bool, device=place)
-    if known_bad is not None:
-        bad = torch.from_numpy(known_bad[looked]).to(place)
-    views = _look(rows, settings, key, work)
-    theirs = torch.from_numpy(selected[looked]).to(place)
-    # One or two seeds do not show how much their policy varies: look at the rounds' positives.
-    independent = len(known) >= FEWEST_SEEDS or int(theirs.sum()) < FEWEST_SEEDS
-    first = known if independent else torch.nonzero(theirs & ~bad).flatten()
-    votes, shortfall, support = split_pile(views, first, bad, settings.rounds, key)
-    share = votes.float().mean(0)
-    kept = share > 0.5
-    halves = [half.float().mean(0) > 0.5 for half in votes.chunk(settings.looks)]
-    lonely = known[(share[known] == 0)]
+    found = pile.bench.memory.get("opinion")
+    if isinstance(found, Opinion):
+        return found
+    if len(pile.mixed) < SMALLEST:
+        return None
+    with threads(1):
+        opinion = _form(pile, key.at("second opinion"), settings)
+    pile.bench.memory["opinion"] = opinion
+    return opinion
+
+
+def _form(pile: Pile, key: Key, settings: OpinionSettings) -> Opinion:
+    device = pick_device(pile.bench.device)
+    looked = _choose(len(pile.mixed), pile.known, settings.trajectories, key)
+    count, strangers = len(looked), _strangers(pile)
+    steps = int(np.clip(settings.rows // count, 40, 240))
+    rows = look(pile.mixed[looked], steps, device)
+    if strangers is not None:
+        rows = join(rows, look(strangers, steps, device, rows.scale))
+    seeds = np.concatenate([np.flatnonzero(pile.known[looked]), np.arange(count, rows.count)])
+    bad = np.zeros(rows.count, dtype=np.bool_)
+    bad[:count] = pile.known_bad[looked]
+    views = _look(rows, settings, key, pile.bench.map)
+    known, avoid = torch.from_numpy(seeds).to(device), torch.from_numpy(bad).to(device)
+    split = split_pile(views, known, avoid, settings.rounds, key)
+    lonely = known[split.votes[:, known].sum(0) == 0]
+    if 0 < len(lonely) <= len(known) - 2:
+        rest = known[~torch.isin(known, lonely)]
+        split = split_pile(views, rest, avoid, settings.rounds, key.at("again"))
+    return _opinion(split, known, lonely, looked, rows, pile)
+
+
+def _opinion(
+    split: Split, seeds: Tensor, lonely: Tensor, looked: NDArray[np.int64], rows: Rows, pile: Pile
+) -> Opinion:
+    count = len(looked)
+    kept, share = split.belief > 0.5, split.votes.float().mean(0)
+    halves = [half.float().mean(0) > 0.5 for half in split.votes[:, :count].chunk(2)]
+    own = lonely[lonely < count]
     return Opinion(
         looked=looked,
-        kept=kept.cpu().numpy(),
-        doubt=torch.minimum(share, 1 - share).double().cpu().numpy(),
-        agreement=float((kept == theirs).float().mean()),
+        kept=kept[:count].cpu().numpy(),
+        belief=split.belief[:count].double().cpu().numpy(),
+        doubt=torch.minimum(share, 1 - share)[:count].double().cpu().numpy(),
         repeated=float((halves[0] == halves[-1]).float().mean()),
-        support=support,
-        rounds_support=support_of(views, known, theirs, key),
-        seeds_found=float(kept[known].float().mean()),
-        lonely_seeds=looked[lonely.cpu().numpy()],
-        shortfall=shortfall.cpu().numpy(),
-        controls=check_controls(some, rows, theirs.cpu().numpy()),
-        independent=independent,
+        support=split.support,
+        seeds_found=float(kept[seeds].float().mean()),
+        lonely_seeds=looked[own.cpu().numpy()],
+        shortfall=split.shortfall[:count].cpu().numpy(),
+        traits=traits_of(rows, pile.mixed.lengths[looked]),
     )
+
+
+def _strangers(pile: Pile) -> TrajectorySet | None:
+    """Seeds that are no part of the pile."""
+    outside = np.flatnonzero(locate(pile.mixed, pile.seed_positives) < 0)
+    return pile.seed_positives[outside] if len(outside) else None
 
 
 def _choose(count: int, seeds: Mask, most: int, key: Key) -> NDArray[np.int64]:
@@ -156,7 +163,7 @@ def _choose(count: int, seeds: Mask, most: int, key: Key) -> NDArray[np.int64]:
     return np.sort(np.concatenate([np.flatnonzero(seeds), drawn])).astype(np.int64)
 
 
-def _look(rows: Rows, settings: OpinionSettings, key: Key, work: Work | None) -> list[View]:
+def _look(rows: Rows, settings: OpinionSettings, key: Key, work: Work) -> list[View]:
     """Every look at the pile; small piles take fewer gradient steps."""
     updates = int(np.clip(len(rows.states) // 40, min(150, settings.updates), settings.updates))
 
@@ -170,4 +177,4 @@ def _look(rows: Rows, settings: OpinionSettings, key: Key, work: Work | None) ->
         )
 
     numbers = range(settings.looks)
-    return work(look_at, numbers) if work else [look_at(number) for number in numbers]
+    return work(look_at, numbers)

@@ -7,6 +7,7 @@ a share of the pile's spread, and its weight, where positives are few and where 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
@@ -17,13 +18,35 @@ from torch import Tensor
 from pubc.pu.second_opinion.evidence import EVIDENCE, TWO_SIDED, View
 from pubc.streams import Key
 
-__all__ = ["split_pile", "support_of"]
+__all__ = ["Split", "split_pile"]
+
+_SLOPE = 6.0
 
 
-def split_pile(
-    views: list[View], seeds: Tensor, bad: Tensor, rounds: int, key: Key
-) -> tuple[Tensor, Tensor, float]:
-    """Votes of every look and way to cut, shape (votes, trajectories); looks one after another."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Split:
+    """A pile in two, as every look and way to cut sees it."""
+
+    votes: Tensor
+    """Which are the expert's, shape (votes, trajectories); looks one after another."""
+    belief: Tensor
+    """Mean of how sure each vote is, from 0 to 1."""
+    shortfall: Tensor
+    """The kind of evidence in which each trajectory falls short most."""
+    support: float
+    """How far the two sides lie apart, in standard deviations."""
+
+
+def split_pile(views: list[View], seeds: Tensor, bad: Tensor, rounds: int, key: Key) -> Split:
+    """Grow the positives from the seeds, then cut in every look and way.
+
+    Args:
+        views: The looks.
+        seeds: Positions of the seeds.
+        bad: Which trajectories are known not to be the expert's.
+        rounds: Rounds of growing.
+        key: Names all randomness.
+    """
     grown = _grow(views, seeds, bad, rounds, key)
     votes: list[list[Tensor]] = [[] for _ in views]
     apart, falls = [], []
@@ -32,13 +55,13 @@ def split_pile(
         for number, view in enumerate(views):
             short = _shortfalls(view, sample, seeds)
             score = _score(short, len(sample))
-            votes[number].append(_mixture(score, sample) & ~bad)
             told, separation = _discriminate(short, sample, score, bad)
-            votes[number].append(told)
+            votes[number] += [_mixture(score, sample) * ~bad, told * ~bad]
             apart.append(separation)
             falls.append(short)
-    flat = [vote for look_votes in votes for vote in look_votes]
-    return torch.stack(flat), torch.stack(falls).mean(0).argmax(0), float(np.median(apart))
+    sure = torch.stack([vote for look_votes in votes for vote in look_votes])
+    shortfall = torch.stack(falls).mean(0).argmax(0)
+    return Split(sure > 0.5, sure.mean(0), shortfall, float(np.median(apart)))
 
 
 def _grow(views: list[View], seeds: Tensor, bad: Tensor, rounds: int, key: Key) -> list[Tensor]:
@@ -110,7 +133,7 @@ def _above(score: Tensor, positives: Tensor, seeds: int) -> Tensor:
 
 
 def _mixture(score: Tensor, positives: Tensor) -> Tensor:
-    """The upper of two normal groups, the positives' own group to begin with."""
+    """Chance to be of the upper of two normal groups, which the positives are to begin with."""
     middle = torch.quantile(score[positives], 0.5)
     values = score.clamp(middle - 8, middle + 2).double()
     rest = torch.ones(len(score), dtype=torch.bool, device=score.device)
@@ -135,28 +158,35 @@ def _mixture(score: Tensor, positives: Tensor) -> Tensor:
             total = weight.sum() + 1e-9
             means[side] = (weight * values).sum() / total
             spreads[side] = ((weight * (values - means[side]) ** 2).sum() / total).sqrt()
-    return belief > 0.5
+    return belief.float()
 
 
 def _discriminate(
     short: Tensor, positives: Tensor, score: Tensor, bad: Tensor
 ) -> tuple[Tensor, float]:
-    """Split by the direction that separates positives from what is far here, and how well."""
+    """Split by the direction that separates positives from what is far here, and how well.
+
+    Returns:
+        How surely each trajectory lies on the positives' side, from 0 to 1, and how far the sides
+        lie apart.
+    """
     inside = torch.zeros(len(score), dtype=torch.bool, device=score.device)
     inside[positives] = True
     out = ~_above(score, positives, len(positives) if len(positives) < 4 else 2)
     far = out & (score <= score[out].median()) if out.sum() > 8 else out
     far = (far | bad) & ~inside
-    separation = 0.0
+    separation, sure = 0.0, inside.float()
     for _ in range(4):
         if inside.sum() < 3 or far.sum() < 3:
-            return inside & ~bad, 0.0
+            return inside.float(), 0.0
         along, separation, cut = _direction(short, inside, far)
+        gap = along[inside].mean() - along[far].mean()
+        sure = torch.sigmoid(_SLOPE * (along - cut) / gap).float()
         changed = along > cut
         if bool((changed == inside).all()):
             break
         inside, far = changed, ~changed
-    return inside & ~bad, separation
+    return sure, separation
 
 
 def _direction(short: Tensor, inside: Tensor, far: Tensor) -> tuple[Tensor, float, Tensor]:
@@ -172,15 +202,6 @@ def _direction(short: Tensor, inside: Tensor, far: Tensor) -> tuple[Tensor, floa
     wide, other = ours.std() + 0.1 * gap, theirs.std() + 0.1 * gap
     cut = (ours.mean() * other + theirs.mean() * wide) / (wide + other)
     return along, float(gap / torch.sqrt(ours.var() + theirs.var() + 1e-9)), cut
-
-
-def support_of(views: list[View], seeds: Tensor, kept: Tensor, key: Key) -> float:
-    """How far the two sides of a given split lie apart, every kept one judged without itself."""
-    if kept.sum() < 3 or (~kept).sum() < 3:
-        return 0.0
-    sample = _some(torch.nonzero(kept).flatten(), key.at("support"))
-    apart = [_direction(_shortfalls(view, sample, seeds), kept, ~kept)[1] for view in views]
-    return float(np.median(apart))
 
 
 @cache

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pubc.trajectory import TrajectorySet
+from pubc.trajectory.arrays import give_back
 
-__all__ = ["Rows", "Scale", "look"]
+__all__ = ["Rows", "Scale", "join", "look"]
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
@@ -213,6 +214,8 @@ def look(
     columns = trajectories.columns
     observations = np.asarray(columns.observations[picked], dtype=np.float32)
     actions = np.asarray(columns.actions[picked], dtype=np.float32)
+    for column in (columns.observations, columns.actions):
+        give_back(column, picked)
     observations = observations.reshape(len(picked), -1)
     actions = actions.reshape(len(picked), -1)
     scale = scale or Scale.of(observations, actions)
@@ -223,6 +226,18 @@ def look(
         torch.from_numpy(breaks).to(device),
         scale,
         device,
+    )
+
+
+def join(rows: Rows, more: Rows) -> Rows:
+    """Rows of some trajectories and then of others, made with the same scale."""
+    return Rows(
+        torch.cat([rows.states, more.states]),
+        torch.cat([rows.actions, more.actions]),
+        torch.cat([rows.lengths, more.lengths]),
+        torch.cat([rows.breaks, more.breaks]),
+        rows.scale,
+        rows.device,
     )
 
 

@@ -72,7 +72,6 @@ def save_round(folder: Path, done: Round) -> None:
             "evidence": cut.evidence,
             "attempt": done.attempt,
             "held_out": verdict.held_out,
-            "told": verdict.told,
             "status": done.status,
             "kept": done.kept,
             "changed": done.changed,
@@ -128,7 +127,6 @@ def _round(folder: Path, line: dict[str, Any], number: int, trajectories: int) -
         ),
         held_out=bool(line.get("held_out")),
         split=(sides[0], sides[1]) if sides[0].size else None,
-        told=bool(line.get("told")),
         **{key: arrays[key] for key in _EVIDENCE if key in arrays},
     )
     drawn = {key: arrays[key] for key in ("centres", "counts", "curve")}

@@ -220,6 +220,8 @@ def finish_document(
         "status": result.status,
         "sound": result.sound,
         "threshold": result.threshold,
+        "network_threshold": result.network_threshold,
+        "chance_wrong": result.weighed.chance_wrong,
         "kept": int(result.mask.sum()),
         "kept_steps": int(mixed.lengths[result.mask].sum()),
         "kept_path": kept,
@@ -227,8 +229,8 @@ def finish_document(
         "rounds": len(result.rounds),
         "quality": quality,
         "unsure_count": int(result.unsure.sum()),
-        "second_opinion": None if result.opinion is None else _opinion(result.opinion),
-        "controls": None if result.opinion is None else _controls(result.opinion),
+        "second_opinion": None if result.opinion is None else _opinion(result.opinion, result),
+        "controls": _controls(result),
         "advice": list(result.advice),
         "truth_report": None if truth is None else _truth_report(document["truth"], result, truth),
         "times": {
@@ -238,21 +240,22 @@ def finish_document(
     }
 
 
-def _opinion(opinion: Opinion) -> dict[str, Any]:
+def _opinion(opinion: Opinion, result: Result) -> dict[str, Any]:
     return {
         "looked_at": len(opinion.looked),
         "kept": int(opinion.kept.sum()),
-        "agreement": opinion.agreement,
+        "decided": result.weighed.by_evidence,
+        "agreement": result.weighed.agreement,
         "repeated": opinion.repeated,
         "support": opinion.support,
-        "rounds_support": opinion.rounds_support,
         "seeds_found": opinion.seeds_found,
         "lonely_seeds": opinion.lonely_seeds.tolist(),
     }
 
 
-def _controls(opinion: Opinion) -> dict[str, float]:
-    return dataclasses.asdict(opinion.controls)
+def _controls(result: Result) -> dict[str, float] | None:
+    controls = result.weighed.controls
+    return None if controls is None else dataclasses.asdict(controls)
 
 
 def _truth_report(expert: str, result: Result, truth: Mask) -> dict[str, Any]:
