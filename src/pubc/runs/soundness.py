@@ -22,8 +22,10 @@ __all__ = ["Weighed", "weigh", "without_opinion"]
 
 Mask = NDArray[np.bool_]
 
-AGREE = 0.94
+AGREE = 0.96
 """Share of labels on which rounds and evidence must agree."""
+SLIPS = 2
+"""So many trajectories may differ in any case: in a small pile they are more than that share."""
 TOLD_BY_START = 0.8
 """From here on the start of a trajectory tells kept from dropped too well."""
 STRONG = 3.3
@@ -34,6 +36,9 @@ STEADY = 0.97
 """Share of labels on which its two looks must agree for that."""
 FEWEST_SEEDS = 3
 """Fewer seeds than this do not say how much their policy varies; rounds must confirm them."""
+UNLIKE = 0.93
+"""Share of what is kept that is less like the seeds than a seed is to the others; from here on
+more is kept than what the seeds stand for."""
 SEEDS_FOUND = 0.75
 """Share of the seeds that must be found again."""
 DIVIDED = 0.375
@@ -94,26 +99,34 @@ def weigh(
     differs[looked] = opinion.kept != selected[looked]
     doubt[looked] = opinion.doubt
     agreement = float(1 - differs[looked].mean())
-    confirmed = status == "converged" and agreement >= AGREE
+    agree = agreement >= AGREE or differs.sum() <= SLIPS
+    confirmed = status == "converged" and agree
     settled = status == "converged" and opinion.support < STRONG
     whole = len(looked) == len(selected)
     by_evidence = whole and not confirmed and not settled
     label, unsure = selected.copy(), borderline & differs
     if by_evidence:
         label, unsure = opinion.kept.copy(), doubt >= DIVIDED
-    elif not confirmed:
-        unsure = differs
     unsure &= ~known_bad
     kept = label & ~unsure & ~known_bad
     controls = check_controls(opinion.traits, label[looked])
-    status = _status(status, opinion, kept & ~seeds, seeds, controls, agreement, by_evidence)
+    strong = by_evidence and opinion.support >= ALONE and opinion.repeated >= STEADY
+    if strong and seeds.sum() >= FEWEST_SEEDS and (kept & ~seeds).any():
+        status = "evidence_decides"
+    elif status == "converged" and not agree:
+        status = "evidence_disagrees"
+    unlike = _unlike_seeds(opinion, kept, seeds)
+    if status in SOUND and (unlike >= UNLIKE or opinion.seeds_found < SEEDS_FOUND):
+        status = "seed_incoherent"
+    elif status in SOUND and controls.start >= TOLD_BY_START:
+        status = "start_explains"
     sound = status in SOUND
     return Weighed(
         kept=kept,
         unsure=unsure,
         reasons=_reasons(kept, unsure, differs, opinion),
         status=status,
-        doubts=_doubts(opinion, agreement, controls, by_evidence),
+        doubts=_doubts(opinion, None if agree else agreement, controls, by_evidence, unlike),
         by_evidence=by_evidence,
         agreement=agreement,
         controls=controls,
@@ -121,33 +134,26 @@ def weigh(
     )
 
 
-def _status(
-    status: str,
-    opinion: Opinion,
-    found: Mask,
-    seeds: Mask,
-    controls: Controls,
-    agreement: float,
-    by_evidence: bool,
-) -> str:
-    """How the run ended, after everything; `found` is what is kept besides the seeds."""
-    strong = opinion.support >= ALONE and opinion.repeated >= STEADY
-    if by_evidence and strong and seeds.sum() >= FEWEST_SEEDS and found.any():
-        status = "evidence_decides"
-    elif status == "converged" and agreement < AGREE:
-        status = "evidence_disagrees"
-    if status not in SOUND:
-        return status
-    if opinion.seeds_found < SEEDS_FOUND:
-        return "seed_incoherent"
-    return "start_explains" if controls.start >= TOLD_BY_START else status
+def _unlike_seeds(opinion: Opinion, kept: Mask, seeds: Mask) -> float:
+    """Share of what is kept that is less like the seeds than a seed is to the others."""
+    looked = opinion.looked
+    others = opinion.by_seeds[(kept & ~seeds)[looked]]
+    own = opinion.by_seeds[seeds[looked]]
+    if len(own) < FEWEST_SEEDS or not len(others):
+        return 0.5
+    return float(np.mean(others[None] < own[:, None]))
 
 
 def _doubts(
-    opinion: Opinion, agreement: float, controls: Controls, by_evidence: bool
+    opinion: Opinion,
+    agreement: float | None,
+    controls: Controls,
+    by_evidence: bool,
+    unlike: float,
 ) -> tuple[str, ...]:
+    """What speaks against the split; `agreement` where it is too low."""
     said = []
-    if agreement < AGREE:
+    if agreement is not None:
         ahead = "Evidence decided here. " if by_evidence else ""
         said.append(
             f"Imitators of the two sides and evidence of other kinds differ about "
@@ -158,6 +164,11 @@ def _doubts(
         said.append(
             f"Two independent looks at the pile differ about {1 - opinion.repeated:.0%} of the "
             "trajectories. More seeds make them steadier."
+        )
+    if unlike >= UNLIKE:
+        said.append(
+            "What is kept is less like the seeds than they are to each other: it may be more than "
+            "their policy. Add seeds, or name bad trajectories with --bad-episodes."
         )
     if controls.start >= TOLD_BY_START:
         said.append(

@@ -77,6 +77,8 @@ class Opinion:
     """How far the two sides lie apart, in standard deviations."""
     seeds_found: float
     """Share of the seeds that it keeps, each judged without itself."""
+    by_seeds: Floats
+    """How like the seeds alone each is; a seed is judged by the others."""
     lonely_seeds: NDArray[np.int64]
     """Positions of seeds that every vote puts on the other side; they were left out again."""
     shortfall: NDArray[np.int64]
@@ -142,6 +144,7 @@ def _opinion(
         repeated=float((halves[0] == halves[-1]).float().mean()),
         support=split.support,
         seeds_found=float(kept[seeds].float().mean()),
+        by_seeds=split.by_seeds[:count].double().cpu().numpy(),
         lonely_seeds=looked[own.cpu().numpy()],
         shortfall=split.shortfall[:count].cpu().numpy(),
         traits=traits_of(rows, pile.mixed.lengths[looked]),

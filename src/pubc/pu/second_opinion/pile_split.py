@@ -35,6 +35,8 @@ class Split:
     """The kind of evidence in which each trajectory falls short most."""
     support: float
     """How far the two sides lie apart, in standard deviations."""
+    by_seeds: Tensor
+    """How like the seeds alone each trajectory is; a seed is judged by the others."""
 
 
 def split_pile(views: list[View], seeds: Tensor, bad: Tensor, rounds: int, key: Key) -> Split:
@@ -47,7 +49,7 @@ def split_pile(views: list[View], seeds: Tensor, bad: Tensor, rounds: int, key: 
         rounds: Rounds of growing.
         key: Names all randomness.
     """
-    grown = _grow(views, seeds, bad, rounds, key)
+    grown, by_seeds = _grow(views, seeds, bad, rounds, key)
     votes: list[list[Tensor]] = [[] for _ in views]
     apart, falls = [], []
     for turn, positives in enumerate(grown[-2:]):
@@ -61,17 +63,24 @@ def split_pile(views: list[View], seeds: Tensor, bad: Tensor, rounds: int, key: 
             falls.append(short)
     sure = torch.stack([vote for look_votes in votes for vote in look_votes])
     shortfall = torch.stack(falls).mean(0).argmax(0)
-    return Split(sure > 0.5, sure.mean(0), shortfall, float(np.median(apart)))
+    return Split(sure > 0.5, sure.mean(0), shortfall, float(np.median(apart)), by_seeds)
 
 
-def _grow(views: list[View], seeds: Tensor, bad: Tensor, rounds: int, key: Key) -> list[Tensor]:
-    """Positives of each round: the seeds, and the better half of what looks like them."""
-    positives, grown = seeds, []
+def _grow(
+    views: list[View], seeds: Tensor, bad: Tensor, rounds: int, key: Key
+) -> tuple[list[Tensor], Tensor]:
+    """Positives of each round: the seeds, and the better half of what looks like them.
+
+    Returns:
+        The positives, and how like the seeds alone each trajectory is.
+    """
+    positives, grown, scores = seeds, [], []
     for turn in range(rounds):
         grown.append(positives)
         sample = _some(positives, key.at("grow", turn))
         shortfalls = [_shortfalls(view, sample, seeds) for view in views]
         score = torch.stack([_score(short, len(sample)) for short in shortfalls]).mean(0)
+        scores.append(score)
         inside = _above(score, sample, len(seeds)) & ~bad
         inside[seeds] = False
         order = torch.argsort(score, descending=True)
@@ -79,7 +88,7 @@ def _grow(views: list[View], seeds: Tensor, bad: Tensor, rounds: int, key: Key) 
         share = 0.5 if turn < rounds // 2 else 0.8
         room = min(int(share * len(order)), 2 * len(positives) + 2)
         positives = torch.sort(torch.cat([seeds, order[:room]]))[0]
-    return grown
+    return grown, scores[0]
 
 
 def _some(positives: Tensor, key: Key, most: int = 60) -> Tensor:
