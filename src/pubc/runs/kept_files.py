@@ -48,7 +48,7 @@ def write_kept(
     if source is None:
         wanted = config.to or "npz"
         name = f"kept.{_SUFFIX.get(wanted, wanted)}"
-        formats.save(folder / name, mixed[positions], format=wanted, overwrite=True)
+        formats.write_inside(folder / name, mixed[positions], format=wanted, overwrite=True)
         return name
     own = config.reading.format or detect(source)
     wanted = config.to or own
@@ -67,7 +67,7 @@ def write_kept(
             return name
         warn(f"pubc reads the {own} format but does not write it: what was kept is a store.")
         wanted, name = "store", "kept.store"
-    formats.save(folder / name, mixed[positions], format=wanted, overwrite=True)
+    formats.write_inside(folder / name, mixed[positions], format=wanted, overwrite=True)
     return name
 
 

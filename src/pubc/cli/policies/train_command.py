@@ -19,6 +19,7 @@ from pubc.cli.policies.seeds_flag import parse_seeds
 from pubc.errors import DataError, UsageError
 from pubc.formats.core.named_parts import PARTS
 from pubc.policies.train_options import TrainOptions
+from pubc.storage import claim
 
 if TYPE_CHECKING:
     from pubc.policies.checkpoints_scored import ScoredCheckpoints
@@ -161,8 +162,11 @@ class Train:
     def _check(self) -> None:
         from pubc.acting import environments
         from pubc.policies import check_name
+        from pubc.policies.policy_folder import KIND
 
         check_name(self.algo)
+        for place in self._places():
+            claim(place, KIND, force=self.force or (self.resume and place != self.out))
         if (self.evaluate_every is None) != (self.env is None):
             raise UsageError("--evaluate-every and --env go together: how often, and where.")
         if self.random_seeds is not None and self.evaluate_every is not None:
@@ -172,6 +176,14 @@ class Train:
             )
         if self.env is not None:
             environments.spec(self.env)
+
+    def _places(self) -> list[Path]:
+        """Every policy folder that is to be written."""
+        from pubc.policies.stacked.many_policies import folder_of
+
+        if self.random_seeds is None:
+            return [self.out]
+        return [folder_of(self.out, seed) for seed in parse_seeds(self.random_seeds)]
 
     def _seeds(self, trajectories: TrajectorySet) -> TrajectorySet | None:
         from pubc.policies import WEIGHTED
