@@ -26,7 +26,7 @@ from pubc.runs.folder.run_succession import check_place, claim_run, run_to_go_on
 from pubc.runs.folder.run_tables import keep_list, score_table, verdicts, write_table
 from pubc.runs.kept_files import most_unsure, write_kept, write_masked
 from pubc.runs.plan_run import Plan, plan
-from pubc.runs.segments.run_steps import judge_steps
+from pubc.runs.segments.run_steps import judge_steps, segments_of
 from pubc.runs.segments.steps_file import write_steps_file
 from pubc.storage import lock, write_json
 from pubc.storage.disk import remove
@@ -200,7 +200,8 @@ def write_results(
         result = dataclasses.replace(result, mask=taken)
         with clock.measure("steps"):
             write_steps_file(place, judge_steps(ready, result, key), mixed.steps)
-        kept = write_kept(place, planned.data, mixed, result.mask, config, listener.warn)
+        parts = segments_of(place, planned, listener.warn) if config.segments else None
+        kept = write_kept(place, planned.data, mixed, result.mask, config, listener.warn, parts)
         if config.mask:
             assert planned.data is not None
             write_masked(place, planned.data, result.mask, config.reading)
@@ -222,6 +223,9 @@ def write_results(
     final = finish_document(
         planned.document, mixed, result, kept, planned.truth, clock.started, clock.parts
     )
+    if config.segments:
+        final["kept_segments"] = 0 if parts is None else len(parts)
+        final["kept_steps"] = 0 if parts is None else parts.steps
     folder.finish(final, lambda: _draw(folder, listener))
     return Finished(planned, result, final)
 
