@@ -92,14 +92,12 @@ def trainer(
         >>> run = trainer("bc", mixed, TrainOptions(epochs=2))  # doctest: +SKIP
         >>> [run.advance(epoch)["loss"] for epoch in range(run.epochs)]  # doctest: +SKIP
         [0.31, 0.12]
-        >>> run.policy().act(observations)  # doctest: +SKIP
     """
     from pubc.nets import pick_device
     from pubc.select import top_returns
 
     where = pick_device(device)
-    if weights is not None and name != "bc":
-        raise UsageError(f"Weights of steps are for bc, not for {name}.")
+    _refuse_weights(name, weights)
     if percent := _PERCENT.match(check_name(name)):
         share = float(percent.group(1)) / 100
         trajectories, name = trajectories[top_returns(trajectories, share)], "bc"
@@ -191,3 +189,8 @@ def _needed(positives: TrajectorySet | None) -> TrajectorySet:
             "--top SHARE to take the trajectories with the highest returns."
         )
     return positives
+
+
+def _refuse_weights(name: str, weights: NDArray[np.float32] | None) -> None:
+    if weights is not None and name != "bc":
+        raise UsageError(f"Weights of steps are for bc, not for {name}.")
