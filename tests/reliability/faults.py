@@ -32,8 +32,12 @@ class Scene:
     """The command line."""
     targets: tuple[str, ...]
     """What it writes."""
-    again: tuple[str, ...] | None = None
-    """The command that goes on after a fault, where it is another one."""
+    again: Callable[[Path], tuple[str, ...]] | None = None
+    """The command that goes on after a fault, given the folder; the same one where omitted."""
+    unfinished: Callable[[Path], bool] = lambda path: False
+    """Whether a target is one that its command can go on with."""
+    renewed: bool = True
+    """Whether the second command must bring the new result, or may find the old one."""
     whole: Callable[[Path], bool] | None = None
     """Whether a target is whole, where no manifest says so."""
 
@@ -120,17 +124,18 @@ def _judge(worker: Worker, scene: Scene, here: Path, ended: dict, how: str) -> l
     for name in scene.targets:
         state = _state(scene, here / name, scene.folder / name)
         finished &= state == "new"
-        if state not in ("old", "new"):
+        if state not in ("old", "new", "unfinished"):
             faults.append(f"{name} is {state} (exit {ended['code']})")
         if ended["code"] == 0 and ended["struck"] and state != "new":
             faults.append(f"{name} is {state}, but the command said that all was well")
-    again = worker.run(scene.again or scene.words, here)
+    again = worker.run(scene.again(here) if scene.again else scene.words, here)
     refused = finished and again["code"] == 2 and "exists already" in again["err"]
     if again["code"] != 0 and not refused:
         faults.append(f"given again: exit {again['code']}: {again['err'][-300:]}")
     for name in scene.targets:
-        if _state(scene, here / name, scene.folder / name) != "new":
-            faults.append(f"given again: {name} is not whole")
+        state = _state(scene, here / name, scene.folder / name)
+        if state != "new" and (scene.renewed or state != "old"):
+            faults.append(f"given again: {name} is {state}")
     left = [path.name for path in here.rglob(".*") if not (scene.folder / path.name).exists()]
     if left and not refused:
         faults.append(f"left behind: {left[:3]}")
@@ -145,6 +150,8 @@ def _state(scene: Scene, path: Path, before: Path) -> str:
         if scene.whole(path):
             return "new"
         return "old" if os.path.lexists(before) and _bytes(path) == _bytes(before) else "damaged"
+    if scene.unfinished(path):
+        return "unfinished"
     try:
         faults = verify(path)
     except PubcError as error:

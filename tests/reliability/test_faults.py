@@ -4,45 +4,26 @@ import sys
 
 import pytest
 
-from pubc.cli.main import main
-from tests.reliability import samples
 from tests.reliability.fault_points import HOWS
-from tests.reliability.faults import Scene, Tally, Worker, fail_everywhere
+from tests.reliability.fault_scenes import SCENES
+from tests.reliability.faults import Tally, Worker, fail_everywhere
 
+LOADED = (
+    "pubc.cli.parsing", "pubc.formats.npz", "pubc.formats.store", "pubc.runs.filter_run",
+    "pubc.cli.filtering.filter_command", "pubc.report.page", "pubc.report.run_figures",
+    "pubc.report.policies", "pubc.report.run_markdown", "pubc.engine.serial",
+    "torch.fx.experimental.symbolic_shapes", "tyro._backends._tyro_backend",
+    "tests.reliability.quick_recipe",
+)  # fmt: skip
 FEW = 6
 """Points of each command and way in the quick suite; all of them in `make check-full`."""
 
 
 @pytest.fixture(scope="module")
 def worker():
-    made = Worker("pubc.cli.parsing", "pubc.formats.npz", "pubc.formats.store")
+    made = Worker(*LOADED)
     yield made
     made.close()
-
-
-def convert(suffix: str, *, force: bool):
-    def build(folder) -> Scene:
-        source = samples.npz(folder)
-        words = ("convert", "set.npz", f"out{suffix}")
-        if force:
-            other = samples.flat()
-            other["observations"] = other["observations"] + 1
-            (folder / "other").mkdir()
-            earlier = samples.npz(folder / "other", other)
-            assert main(["convert", str(earlier), str(folder / f"out{suffix}")]) == 0
-            words += ("--force",)
-        assert source.exists()
-        return Scene(folder, words, (f"out{suffix}",))
-
-    return build
-
-
-SCENES = {
-    "convert to npz": convert(".npz", force=False),
-    "convert to npz again": convert(".npz", force=True),
-    "convert to hdf5 again": convert(".hdf5", force=True),
-    "convert to a store again": convert(".store", force=True),
-}
 
 
 def check(tally: Tally, name: str) -> None:

@@ -204,7 +204,7 @@ class ExpertFinder:
         """
         self._fitted()
         if isinstance(self._home, FittedInMemory):
-            self._home.write(RunFolder(Path(path)), overwrite)
+            self._home.write(Path(path), overwrite)
             return
         source = self._home.path
         refuse_damage(source)

@@ -16,7 +16,7 @@ from pubc.errors import UsageError
 from pubc.pu.rounds import Round
 from pubc.runs.filter_run import Clock, Listener, write_results
 from pubc.runs.find_expert import Result
-from pubc.runs.folder.run_folder import RunFolder
+from pubc.runs.folder.run_succession import run_in_one_go
 from pubc.runs.plan_run import Plan
 from pubc.runs.segments.run_steps import judge_steps
 from pubc.storage import verify
@@ -65,18 +65,18 @@ class FittedInMemory:
             self._steps = np.concatenate(judged) if judged else np.zeros(0, dtype=np.float32)
         return self._steps
 
-    def write(self, folder: RunFolder, overwrite: bool) -> None:
+    def write(self, path: Path, overwrite: bool) -> None:
         """Everything that `pubc filter` writes, with the networks and rounds of the fit."""
         from pubc.report import write_report
 
-        folder.claim(force=overwrite)
-        folder.begin(self.planned.document)
-        shutil.copytree(self.place.path, folder.path, dirs_exist_ok=True)
         listener = Listener(
             warn=lambda sentence: warnings.warn(sentence, stacklevel=4),
             draw=lambda path: write_report([path]),
         )
-        write_results(self.planned, folder, self.rounds, self.clock, listener)
+        with run_in_one_go(path, force=overwrite) as folder:
+            folder.begin(self.planned.document)
+            shutil.copytree(self.place.path, folder.path, dirs_exist_ok=True)
+            write_results(self.planned, folder, self.rounds, self.clock, listener)
 
 
 def refuse_damage(folder: Path) -> None:

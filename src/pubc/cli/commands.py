@@ -10,6 +10,7 @@ COMMANDS: dict[str, str] = {
     "filter": "keep the trajectories that look like the target expert's",
     "review": "look at trajectories in the browser, mark them, filter with the marks",
     "score": "apply a trained filter to other data",
+    "weights": "write what a run knows of single steps for other people's trainers",
     "convert": "write a dataset in another format",
     "train": "learn a policy from a dataset, or from what a filter kept",
     "evaluate": "let a policy act, and count what it earns",
@@ -29,7 +30,7 @@ COMMANDS: dict[str, str] = {
 
 _ROOMS = {
     **dict.fromkeys(("inspect", "convert", "formats", "verify", "cache", "collect"), "data."),
-    **dict.fromkeys(("filter", "review", "score", "report", "demo"), "filtering."),
+    **dict.fromkeys(("filter", "review", "score", "weights", "report", "demo"), "filtering."),
     **dict.fromkeys(("train", "evaluate", "export", "compare", "experts", "zoo"), "policies."),
     **dict.fromkeys(("reproduce", "completion"), ""),
 }

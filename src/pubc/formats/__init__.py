@@ -33,6 +33,7 @@ __all__ = [
     "save",
     "save_sealed",
     "save_subset",
+    "write_inside",
 ]
 
 
@@ -79,18 +80,44 @@ def save(
 ) -> None:
     """Write a dataset; the suffix of `path` picks the format unless one is named.
 
+    A file gets NAME.manifest.json beside it with its SHA-256, which `pubc verify` compares; a
+    folder has its manifest inside.
+
     Args:
         path: Where to write.
         trajectories: What to write.
         format: Name of the format.
         version: Version of the format, where it has several; the newest if omitted.
+        overwrite: Replace an earlier dataset that pubc wrote; nothing else ever is.
+
+    Raises:
+        UsageError: The format or version cannot be written, or `path` is taken.
+        EnvironmentFailure: The disk said no; nothing was changed.
+    """
+    save_sealed(Path(path), trajectories, format=format, version=version, overwrite=overwrite)
+
+
+def write_inside(
+    path: Path,
+    trajectories: TrajectorySet,
+    *,
+    format: str | None = None,
+    version: str | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Write a dataset without a manifest of its own, in a folder that pubc seals as a whole.
+
+    Args:
+        path: Where to write.
+        trajectories: What to write.
+        format: Name of the format; the suffix picks it if omitted.
+        version: Version of the format, where it has several.
         overwrite: Replace what is there.
 
     Raises:
         UsageError: The format or version cannot be written, or `path` exists.
         EnvironmentFailure: The disk said no; nothing was changed.
     """
-    path = Path(path)
     module, chosen = _writer(format or format_for_new(path), version)
     module.write(path, trajectories, overwrite=overwrite, **chosen)
 
@@ -120,13 +147,13 @@ def save_sealed(
     """
     name = format or format_for_new(path)
     if name in KINDS:  # a folder, which seals itself
-        save(path, trajectories, format=name, version=version, overwrite=overwrite)
+        write_inside(path, trajectories, format=name, version=version, overwrite=overwrite)
         return
     _writer(name, version)
     with sealed_file(
         path, kind="dataset", overwrite=overwrite, about=about, replaces=KINDS
     ) as place:
-        save(place, trajectories, format=name, version=version)
+        write_inside(place, trajectories, format=name, version=version)
 
 
 def _writer(name: str, version: str | None) -> tuple[Format, dict[str, Any]]:
@@ -165,5 +192,5 @@ def save_subset(
     if hasattr(module, "subset"):
         selection = Selection(source, kept, replace(options, format=name))
         return module.subset(selection, target, overwrite=overwrite) or ()
-    save(target, trajectories[kept], format=name, overwrite=overwrite)
+    write_inside(target, trajectories[kept], format=name, overwrite=overwrite)
     return ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import safetensors
 import safetensors.torch
+import torch
 from torch import Tensor
 
 from pubc.errors import DataError
@@ -16,12 +18,18 @@ from pubc.storage import atomic_file
 
 __all__ = ["load_tensors", "save_tensors"]
 
+_DIGEST = "sha256"
+
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
-    """Write tensors and JSON facts about them to one safetensors file."""
+    """Write tensors and JSON facts about them to one safetensors file, with their SHA-256.
+
+    No manifest speaks for the networks of a run that is not finished, so each speaks for itself.
+    """
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    words = json.dumps({**about, _DIGEST: _digest(plain, about)}, allow_nan=False)
     # One metadata key: safetensors does not keep the order of several.
-    data = safetensors.torch.save(plain, metadata={"pubc": json.dumps(about, allow_nan=False)})
+    data = safetensors.torch.save(plain, metadata={"pubc": words})
     with atomic_file(path, overwrite=True) as temporary:
         temporary.write_bytes(data)
 
@@ -37,10 +45,28 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             words = (file.metadata() or {}).get("pubc", "")
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         about = json.loads(words)
-    except (OSError, ValueError, safetensors.SafetensorError) as error:
+    except (OSError, ValueError, RecursionError, safetensors.SafetensorError) as error:
         raise DataError(
             f"{path}: not readable as the weights of a pubc network ({error}).", code="bad_weights"
         ) from None
     if not isinstance(about, dict):
         raise DataError(f"{path}: its description is not a JSON object.", code="bad_weights")
+    # Files of earlier versions have none.
+    told = about.pop(_DIGEST, None)
+    if told is not None and told != _digest(tensors, about):
+        raise DataError(
+            f"{path}: not the network that pubc wrote (its SHA-256 does not fit). Delete the file "
+            "and go on with --resume, which trains it again.",
+            code="bad_weights",
+        )
     return tensors, about
+
+
+def _digest(tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> str:
+    """Of every byte, name, type and shape, and of the facts."""
+    found = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        found.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return found.hexdigest()

@@ -17,6 +17,9 @@ from pubc.errors import UnknownNameError, UsageError
 from pubc.trajectory import TrajectorySet
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from pubc.policies.stacked.many_policies import Many
     from pubc.policies.train_options import TrainOptions
     from pubc.policies.training_run import Trainer
@@ -65,6 +68,7 @@ def trainer(
     random_seed: int = 0,
     device: str = "auto",
     positives: TrajectorySet | None = None,
+    weights: NDArray[np.float32] | None = None,
 ) -> Trainer:
     """A training run in memory.
 
@@ -75,9 +79,11 @@ def trainer(
         random_seed: Same seed, same data, same machine: same policy.
         device: `cpu`, `cuda` or `auto`.
         positives: Seed positives, for learners that take them.
+        weights: How much each step counts, shape (steps,); bc only.
 
     Raises:
         UnknownNameError: No learner has that name.
+        UsageError: The learner takes no weights.
         MissingExtraError: It needs a library that is not installed.
         DataError: It needs rewards and there are none.
 
@@ -86,19 +92,19 @@ def trainer(
         >>> run = trainer("bc", mixed, TrainOptions(epochs=2))  # doctest: +SKIP
         >>> [run.advance(epoch)["loss"] for epoch in range(run.epochs)]  # doctest: +SKIP
         [0.31, 0.12]
-        >>> run.policy().act(observations)  # doctest: +SKIP
     """
     from pubc.nets import pick_device
     from pubc.select import top_returns
 
     where = pick_device(device)
+    _refuse_weights(name, weights)
     if percent := _PERCENT.match(check_name(name)):
         share = float(percent.group(1)) / 100
         trajectories, name = trajectories[top_returns(trajectories, share)], "bc"
     if name == "bc":
         from pubc.policies.cloning.bc import Clone
 
-        return Clone(trajectories, options, random_seed=random_seed, device=where)
+        return Clone(trajectories, options, random_seed=random_seed, device=where, weights=weights)
     if name == "dwbc":
         from pubc.policies.stacked.many_policies import One
         from pubc.policies.stacked.stacked_dwbc import StackedDwbc
@@ -183,3 +189,8 @@ def _needed(positives: TrajectorySet | None) -> TrajectorySet:
             "--top SHARE to take the trajectories with the highest returns."
         )
     return positives
+
+
+def _refuse_weights(name: str, weights: NDArray[np.float32] | None) -> None:
+    if weights is not None and name != "bc":
+        raise UsageError(f"Weights of steps are for bc, not for {name}.")

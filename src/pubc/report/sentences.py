@@ -29,7 +29,7 @@ def command(run: Run) -> str:
     document, seed = run.document, run.document["seed"]
     if document["data"]["path"] is None:
         return _call(document)
-    words = ["pubc", "filter", str(document["data"]["path"]), "--out", str(run.path.resolve())]
+    words = ["pubc", "filter", str(document["data"]["path"]), "--out", str(run.place)]
     given = {
         "--seed-top": seed["top"] if seed["how"] == "top" else None,
         "--seed-episodes": seed["episodes"],
@@ -96,7 +96,7 @@ def next_commands(run: Run) -> list[tuple[str, str]]:
     kept = run.document.get("kept_path")
     if not kept:
         return []
-    place, name = run.path.resolve(), run.document.get("to") or run.document["data"]["format"]
+    place, name = run.place, run.document.get("to") or run.document["data"]["format"]
     data = _quoted(str(place / kept))
     return [
         ("pubc", f"pubc train {_quoted(str(place))} --algo bc --out policy"),
@@ -125,8 +125,8 @@ def _converted(data: str, have: str, want: str, target: str) -> str:
 
 def _lerobot(run: Run, data: str, name: str) -> str:
     if name == "lerobot":
-        kept = run.path.resolve() / str(run.document["kept_path"])
-        return train_command(kept, pictures=_pictures(kept), quote=_quoted)
+        kept = str(run.document["kept_path"])
+        return train_command(run.place / kept, pictures=_pictures(run.path / kept), quote=_quoted)
     converted = _converted(data, name, "lerobot", "kept-lerobot")
     return f"{converted}\n{train_command(Path('kept-lerobot'), pictures=False)}"
 

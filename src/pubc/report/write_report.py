@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pubc.errors import DataError, PubcError, UsageError
@@ -17,8 +16,7 @@ from pubc.storage import (
     atomic_folder,
     claim,
     lock,
-    read_manifest,
-    seal,
+    renew_files,
     verify,
 )
 
@@ -27,7 +25,6 @@ __all__ = ["Found", "find", "write_report"]
 KIND = "report"
 NAMES = ("report.html", "report.md", "report.json")
 """The three forms of a report."""
-_MANIFEST_OWN = ("kind", "version", "files", "seal")
 
 
 class Found:
@@ -101,8 +98,12 @@ def write_report(folders: Sequence[Path], out: Path | None = None, *, force: boo
         raise unreadable(folders[0], error) from error
     if place is None:
         run = found.runs[0].path
-        with _unsealed(run):
+        if not (run / MANIFEST).exists():  # it is being finished, and sealed with its report
             _write(run, texts)
+            return run / NAMES[0]
+        with lock(run):
+            _refuse_damage(run)
+            renew_files(run, {name: text.encode() for name, text in texts.items()})
         return run / NAMES[0]
     with atomic_folder(place, kind=KIND, overwrite=force or out is None) as new:
         _write(new, texts)
@@ -132,20 +133,6 @@ def _write(place: Path, texts: dict[str, str]) -> None:
     for name, text in texts.items():
         with atomic_file(place / name, overwrite=True) as new:
             new.write_text(text, encoding="utf-8")
-
-
-@contextlib.contextmanager
-def _unsealed(run: Path) -> Iterator[None]:
-    """Renew the manifest of a finished run afterwards; a run being finished has none yet."""
-    if not (run / MANIFEST).exists():
-        yield
-        return
-    manifest = read_manifest(run)
-    with lock(run):
-        _refuse_damage(run)
-        yield
-        about = {name: value for name, value in manifest.items() if name not in _MANIFEST_OWN}
-        seal(run, kind=manifest["kind"], about=about)
 
 
 def _refuse_damage(run: Path) -> None:

@@ -69,6 +69,16 @@ class FilterConfig:
     unsure: Literal["drop", "keep"] = "drop"
     """What happens to trajectories that could be either: kept.* and keep.json leave them out, or
     hold them too. keep.json lists them apart in any case."""
+    segments: bool = False
+    """kept.* holds the expert's segments, cut out of all trajectories, each with the place that
+    it comes from; docs/segments.md."""
+    min_segment: int = 10
+    """With --segments: fewest steps of a segment."""
+    segment_margin: int = 2
+    """With --segments: steps left out next to a fault."""
+    drop_idle: bool = False
+    """With --segments: leave out stretches that stand still where the seeds moved on and never
+    stood still."""
     per_step: bool = False
     """Also write a value for every step, steps.npy."""
     reading: formats.ReadOptions = formats.FROM_COMMAND_LINE

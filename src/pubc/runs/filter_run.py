@@ -15,17 +15,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pubc.errors import InterruptedRun
+from pubc.errors import InterruptedRun, UsageError
 from pubc.pu.judge import Bench
 from pubc.pu.rounds import Round
 from pubc.runs.filter_config import DEFAULTS, FilterConfig
 from pubc.runs.find_expert import Result, conclude
 from pubc.runs.folder.run_document import check_same, finish_document, restore
 from pubc.runs.folder.run_folder import RunFolder
+from pubc.runs.folder.run_succession import check_place, claim_run, run_to_go_on_with
 from pubc.runs.folder.run_tables import keep_list, score_table, verdicts, write_table
 from pubc.runs.kept_files import most_unsure, write_kept, write_masked
 from pubc.runs.plan_run import Plan, plan
-from pubc.runs.segments.run_steps import judge_steps
+from pubc.runs.segments.run_steps import judge_steps, segments_of
 from pubc.runs.segments.steps_file import write_steps_file
 from pubc.storage import lock, write_json
 from pubc.storage.disk import remove
@@ -102,7 +103,8 @@ def carry_out(
         config: How to filter.
         data: The dataset.
         out: Folder to make for the results.
-        force: Replace `out` if it is the folder of an earlier run.
+        force: Replace `out` if it is the folder of an earlier run, which stays as it is until
+            the new one is whole.
         listener: Who is told how it goes.
 
     Raises:
@@ -110,12 +112,13 @@ def carry_out(
         DataError: The data is not fit for it.
         InterruptedRun: Somebody stopped it; `resume` goes on.
     """
-    clock, folder = Clock(), RunFolder(out)
+    clock = Clock()
+    check_place(out, force=force)
     with clock.measure("read"):
         planned = plan(config, data)
-    folder.claim(force=force)
+    folder = claim_run(out, force=force)
     folder.path.mkdir(parents=True, exist_ok=True)
-    with lock(folder.path), _resumable(folder.path):
+    with lock(folder.path), _resumable(out):
         folder.begin(planned.document)
         return _finish(planned, folder, clock, listener)
 
@@ -129,16 +132,18 @@ def resume(out: Path, given: FilterConfig = DEFAULTS, *, listener: Listener = SI
         listener: Who is told how it goes.
 
     Raises:
-        UsageError: The data or the seeds changed since the run began.
+        UsageError: The data or the seeds changed since the run began, or it is finished.
         DataError: The folder cannot be read back.
         InterruptedRun: Somebody stopped it again.
     """
-    clock, folder = Clock(), RunFolder(out)
+    clock, folder = Clock(), run_to_go_on_with(out)
     before = folder.read()
+    if folder.finished:
+        raise UsageError(f"{out} is finished already: {before['status']}.")
     with clock.measure("read"):
         data, config = restore(before, given)
         planned = plan(config, data)
-    with lock(folder.path), _resumable(folder.path):
+    with lock(folder.path), _resumable(out):
         check_same(before, planned.document, listener.warn)
         return _finish(planned, folder, clock, listener)
 
@@ -195,7 +200,8 @@ def write_results(
         result = dataclasses.replace(result, mask=taken)
         with clock.measure("steps"):
             write_steps_file(place, judge_steps(ready, result, key), mixed.steps)
-        kept = write_kept(place, planned.data, mixed, result.mask, config, listener.warn)
+        parts = segments_of(place, planned, listener.warn) if config.segments else None
+        kept = write_kept(place, planned.data, mixed, result.mask, config, listener.warn, parts)
         if config.mask:
             assert planned.data is not None
             write_masked(place, planned.data, result.mask, config.reading)
@@ -217,17 +223,21 @@ def write_results(
     final = finish_document(
         planned.document, mixed, result, kept, planned.truth, clock.started, clock.parts
     )
-    folder.finish(final, lambda: _draw(place, listener))
+    if config.segments:
+        final["kept_segments"] = 0 if parts is None else len(parts)
+        final["kept_steps"] = 0 if parts is None else parts.steps
+    folder.finish(final, lambda: _draw(folder, listener))
     return Finished(planned, result, final)
 
 
-def _draw(folder: Path, listener: Listener) -> None:
+def _draw(folder: RunFolder, listener: Listener) -> None:
     """Draw the report; whatever goes wrong with it, the hours before it are not lost."""
     try:
-        listener.draw(folder)
+        listener.draw(folder.path)
     except Exception as error:
         listener.warn(
-            f"the run is complete, but not its report ({error}). Try again: pubc report {folder}"
+            f"the run is complete, but not its report ({error}). Try again: "
+            f"pubc report {folder.final or folder.path}"
         )
 
 

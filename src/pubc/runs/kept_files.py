@@ -13,6 +13,7 @@ from pubc.errors import UsageError
 from pubc.formats.opening.detect import detect
 from pubc.runs.filter_config import FilterConfig
 from pubc.runs.find_expert import Result
+from pubc.runs.segments.segment_set import check_segment_options
 from pubc.trajectory import TrajectorySet
 
 __all__ = ["MASKED", "check_format", "most_unsure", "write_kept", "write_masked"]
@@ -31,6 +32,7 @@ def write_kept(
     mask: Mask,
     config: FilterConfig,
     warn: Callable[[str], None] = lambda sentence: None,
+    segments: TrajectorySet | None = None,
 ) -> str | None:
     """Write the kept trajectories, and return the name of what was written.
 
@@ -41,14 +43,17 @@ def write_kept(
         mask: Which of it is kept.
         config: What was asked for.
         warn: Told where what was written could be better.
+        segments: What is written instead, where segments were asked for.
     """
     positions = np.flatnonzero(mask)
+    if config.segments:
+        return None if segments is None else _write_segments(folder, source, segments, config, warn)
     if not len(positions):
         return None
     if source is None:
         wanted = config.to or "npz"
         name = f"kept.{_SUFFIX.get(wanted, wanted)}"
-        formats.save(folder / name, mixed[positions], format=wanted, overwrite=True)
+        formats.write_inside(folder / name, mixed[positions], format=wanted, overwrite=True)
         return name
     own = config.reading.format or detect(source)
     wanted = config.to or own
@@ -67,8 +72,34 @@ def write_kept(
             return name
         warn(f"pubc reads the {own} format but does not write it: what was kept is a store.")
         wanted, name = "store", "kept.store"
-    formats.save(folder / name, mixed[positions], format=wanted, overwrite=True)
+    formats.write_inside(folder / name, mixed[positions], format=wanted, overwrite=True)
     return name
+
+
+def _write_segments(
+    folder: Path,
+    source: Path | None,
+    segments: TrajectorySet,
+    config: FilterConfig,
+    warn: Callable[[str], None],
+) -> str:
+    """Segments are new trajectories, so they are written from the set in any format."""
+    own = "npz" if source is None else config.reading.format or detect(source)
+    wanted = config.to or own
+    if not hasattr(formats.get(wanted), "write"):
+        warn(f"pubc reads the {wanted} format but does not write it: what was kept is a store.")
+        wanted = "store"
+    elif wanted == own == "lerobot" and source is not None and _pictures(source):
+        warn("the segments hold numbers only: pictures and videos are not cut.")
+    name = f"kept.{_SUFFIX.get(wanted, wanted)}"
+    formats.save(folder / name, segments, format=wanted, overwrite=True)
+    return name
+
+
+def _pictures(source: Path) -> bool:
+    from pubc.formats.lerobot.lerobot_read import has_pictures
+
+    return has_pictures(source)
 
 
 def write_masked(folder: Path, source: Path, mask: Mask, reading: formats.ReadOptions) -> None:
@@ -89,6 +120,9 @@ def most_unsure(result: Result, most: int = 24) -> NDArray[np.int64]:
 
 def check_format(config: FilterConfig, data: Path | None) -> None:
     """Refuse what cannot be written, before any work is done."""
+    check_segment_options(
+        config.segments, config.min_segment, config.segment_margin, config.drop_idle
+    )
     name = config.to
     if name is not None and not hasattr(formats.get(name), "write"):
         raise UsageError(f"pubc reads the {name} format but does not write it; see `pubc formats`.")

@@ -36,7 +36,16 @@ from pubc.storage.ownership import (
     remove_entry,
     strangers,
 )
+from pubc.storage.renewed_files import renew_files
 from pubc.storage.scratch import make_scratch, scratch
+from pubc.storage.successors import (
+    final_name,
+    has_replaced,
+    replaced_mark,
+    retire,
+    successor,
+    take_place,
+)
 
 __all__ = [
     "ENTRY",
@@ -49,6 +58,8 @@ __all__ = [
     "check_lines",
     "claim",
     "entry_files",
+    "final_name",
+    "has_replaced",
     "hash_file",
     "lock",
     "make_scratch",
@@ -57,11 +68,16 @@ __all__ = [
     "read_json",
     "read_manifest",
     "remove_entry",
+    "renew_files",
+    "replaced_mark",
+    "retire",
     "scratch",
     "seal",
     "seal_file",
     "sealed_file",
     "strangers",
+    "successor",
+    "take_place",
     "verify",
     "write_json",
     "write_marked",

@@ -25,6 +25,7 @@ __all__ = [
     "is_temporary",
     "refuse_existing",
     "remove",
+    "sweep",
     "temporary",
     "this_host",
 ]
@@ -82,17 +83,26 @@ def is_temporary(name: str, *, of: str | None = None) -> bool:
 def temporary(path: Path, kind: str = "tmp", *, tidy: bool = True) -> Path:
     """A fresh hidden name beside `path`; leftovers of dead processes are dealt with.
 
-    A process killed between retiring an old folder and naming the new one leaves the old
-    one under a hidden name: it is put back. Everything else that is left over goes.
-
     Args:
         path: What the name stands in for.
         kind: `tmp` for what is being written or removed, `old` for what is to be put back.
         tidy: Whether leftovers are dealt with.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    if tidy:
+        sweep(path)
+    process = f"{this_host()}-{os.getpid()}-{secrets.token_hex(4)}"
+    return path.with_name(f".{path.name}.{kind}-{process}")
+
+
+def sweep(path: Path) -> None:
+    """Deal with what dead processes left beside `path`.
+
+    A process killed between retiring an old folder and naming the new one leaves the old
+    one under a hidden name: it is put back. Everything else that is left over goes.
+    """
     host = this_host()
-    for sibling in list(path.parent.iterdir()) if tidy else ():
+    for sibling in list(path.parent.iterdir()):
         head, _, tail = sibling.name.rpartition(f".{path.name}.")
         match = _TEMPORARY.fullmatch(f".{tail}") if not head else None
         if not match or match["host"] != host or alive(int(match["pid"])):
@@ -101,7 +111,6 @@ def temporary(path: Path, kind: str = "tmp", *, tidy: bool = True) -> Path:
             os.rename(sibling, path)
         else:
             remove(sibling)
-    return path.with_name(f".{path.name}.{kind}-{host}-{os.getpid()}-{secrets.token_hex(4)}")
 
 
 def exchange(new: Path, path: Path) -> Path:
@@ -159,10 +168,10 @@ def refuse_existing(path: Path, *, overwrite: bool) -> None:
 
 
 def _errno(error: OSError) -> int | None:
-    """The number of a refusal; libhdf5 only mentions it in its message."""
+    """The number of a refusal; libhdf5 and shutil's copy of a tree only mention it."""
     if error.errno is not None:
         return error.errno
-    told = re.search(r"errno = (\d+)", str(error))
+    told = re.search(r"(?:errno = |\[Errno )(\d+)", str(error))
     return int(told.group(1)) if told else None
 
 

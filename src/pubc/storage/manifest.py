@@ -79,8 +79,7 @@ def read_manifest(folder: Path, *, kind: str | None = None) -> dict[str, Any]:
     """
     path = folder / MANIFEST if not folder.is_file() else sidecar(folder)
     document = _read_unlinked(path)
-    if folder.is_file():
-        document = _settled(folder, document)
+    document = _settled(folder, document) if folder.is_file() else _merged(folder, document)
     files = document.get("files")
     if not isinstance(files, dict) or not isinstance(document.get("kind"), str):
         raise DataError(
@@ -212,6 +211,17 @@ def _settled(path: Path, document: dict[str, Any]) -> dict[str, Any]:
     if isinstance(files, dict) and not _compare(path, path.name, files.get(path.name)):
         return dict(coming)
     return document
+
+
+def _merged(folder: Path, document: dict[str, Any]) -> dict[str, Any]:
+    """What two manifests say together, where files were just being replaced: whichever fits."""
+    coming = document.pop(NEXT, None)
+    old, new = document.get("files"), coming.get("files") if isinstance(coming, dict) else None
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        return document
+    changed = [name for name in new if "/" not in name and old.get(name) != new[name]]
+    fitting = {name: new[name] for name in changed if not _compare(folder / name, name, new[name])}
+    return {**document, "files": {**old, **fitting}}
 
 
 def _read_unlinked(path: Path) -> dict[str, Any]:

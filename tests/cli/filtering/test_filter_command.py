@@ -14,7 +14,9 @@ from pubc.cli.main import main
 from pubc.storage import hash_file, verify
 from tests.pu.piles import pile
 
-FILES = ("keep.json", "scores.csv", "rounds.jsonl", "kept.npz", "borderline_steps.npz")
+FILES = (
+    "keep.json", "scores.csv", "rounds.jsonl", "kept.npz", "borderline_steps.npz", "steps.npz"
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")

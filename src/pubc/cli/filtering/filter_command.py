@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from pubc.cli.console import progress, say, warn
+from pubc.cli.console import progress, say, warn, warn_unsound
 from pubc.cli.dataset_flag import Dataset
 from pubc.cli.filtering.filter_output import next_commands, round_line, show_plan, show_result
 from pubc.errors import UnsoundResult, UsageError
@@ -52,7 +52,7 @@ class Filter:
     dry_run: bool = False
     """Say what would be done, and with which seeds; train and write nothing."""
     force: bool = False
-    """Replace RUN if it is the folder of an earlier run."""
+    """Replace RUN if it is the folder of an earlier run, which stays until the new one is whole."""
     json: bool = False
     """Print one JSON document instead of text."""
 
@@ -75,16 +75,20 @@ class Filter:
 
     def _go_on(self, folder: Path) -> dict[str, Any]:
         from pubc.runs.filter_run import resume
-        from pubc.runs.folder.run_folder import RunFolder
+        from pubc.runs.folder.run_succession import run_to_go_on_with
 
         if self.data is not None or self.out is not None:
             raise UsageError("--resume RUN stands alone: data and settings are read from RUN.")
-        document = RunFolder(folder).read()
-        if RunFolder(folder).finished:
-            RunFolder(folder).check_parts()
+        found = run_to_go_on_with(folder)
+        document = found.read()
+        if found.finished:
+            found.check_parts()
             if not self.json:
                 say(f"{folder} is finished already: {document['status']}.")
+            warn_unsound(folder, document)
             return document
+        if found.final is not None and not self.json:
+            say(f"{folder} holds a finished run; going on with the one that is to replace it.")
         with self._listener() as listener:
             finished = resume(folder, self.config, listener=listener)
         return self._told(finished, folder)

@@ -54,8 +54,10 @@ def show_result(document: dict[str, Any], result: Result, path: Path) -> None:
         ("confidence", histogram(result.confidence)),
         (
             "kept",
-            f"{document['kept']:,} of {total:,} trajectories, {document['kept_steps']:,} steps",
+            f"{document['kept']:,} of {total:,} trajectories"
+            + ("" if "kept_segments" in document else f", {document['kept_steps']:,} steps"),
         ),
+        *([("segments", _segments(document))] if "kept_segments" in document else []),
         ("unsure", f"{int(result.unsure.sum()):,}"),
         ("seeds", _some(document["seed"]["ids"])),
         ("status", document["status"]),
@@ -82,6 +84,14 @@ def show_result(document: dict[str, Any], result: Result, path: Path) -> None:
         warn(problem.message)
     for sentence in result.advice:
         warn(sentence)
+
+
+def _segments(document: dict[str, Any]) -> str:
+    share = document["kept_steps"] / max(1, document["data"]["steps"])
+    return (
+        f"{document['kept_segments']:,} of all trajectories, {document['kept_steps']:,} steps "
+        f"({share:.0%} of the data), in {document['kept_path'] or 'no file'}"
+    )
 
 
 def next_commands(folder: Path, finished: Finished) -> list[str]:

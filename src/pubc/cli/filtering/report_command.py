@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from pubc.cli.console import facts, say
+from pubc.cli.console import facts, say, warn_unsound
 from pubc.errors import UsageError
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ class Report:
         if records:
             return self._results(records)
         page = write_report(self.paths, self.out, force=self.force)
+        self._announce()
         document: dict[str, Any] = {
             "report": str(page),
             "bytes": page.stat().st_size,
@@ -69,6 +70,13 @@ class Report:
         if not self.json:
             _show(document)
         return document
+
+    def _announce(self) -> None:
+        """Say of each run that is not sound that it is not; the page says why."""
+        from pubc.runs.folder.run_folder import RunFolder, is_run
+
+        for path in filter(is_run, self.paths):
+            warn_unsound(path, RunFolder(path).read())
 
     def _results(self, records: list[Path]) -> dict[str, Any]:
         from pubc.report.tables.pages.write_tables import write_results

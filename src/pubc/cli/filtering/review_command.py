@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import tyro
 
 from pubc import formats
-from pubc.cli.console import facts, say
+from pubc.cli.console import facts, say, warn_unsound
 from pubc.cli.dataset_flag import Dataset
 
 __all__ = ["COMMAND", "Review"]
@@ -48,6 +48,7 @@ class Review:
         from pubc.review.serve import serve
 
         desk = open_desk(self.path, self.reading, folder=self.out, labels=self.labels)
+        self._announce()
         document: dict[str, Any] = {
             "data": str(desk.data),
             "trajectories": len(desk.trajectories),
@@ -66,6 +67,12 @@ class Review:
         if not self.json:
             say(f"{len(desk.labels):,} marks in {desk.labels_path}")
         return {**document, "marks": len(desk.labels)}
+
+    def _announce(self) -> None:
+        from pubc.runs.folder.run_folder import RunFolder, is_run
+
+        if is_run(self.path):
+            warn_unsound(self.path, RunFolder(self.path).read())
 
     def _tell(self, document: dict[str, Any]) -> None:
         if self.json:

@@ -15,10 +15,13 @@ from pubc import formats
 from pubc.cli.console import facts, headline, progress, warn_unsound
 from pubc.cli.dataset_flag import Dataset
 from pubc.cli.policies.metric_followers import Follower, open_followers
+from pubc.cli.policies.positives_flag import read_positives
 from pubc.cli.policies.seeds_flag import parse_seeds
-from pubc.errors import DataError, UsageError
+from pubc.cli.policies.weights_flag import data_of, read_weights
+from pubc.errors import UsageError
 from pubc.formats.core.named_parts import PARTS
 from pubc.policies.train_options import TrainOptions
+from pubc.storage import claim
 
 if TYPE_CHECKING:
     from pubc.policies.checkpoints_scored import ScoredCheckpoints
@@ -39,14 +42,20 @@ class Train:
     with --resume, and ends with the same bytes.
     """
 
-    data: Annotated[Dataset, tyro.conf.Positional]
-    """Dataset in any format that `pubc formats` lists, or a folder of `pubc filter`."""
     out: Path
     """Policy folder to write."""
+    data: Annotated[Dataset | None, tyro.conf.Positional] = None
+    """Dataset in any format that `pubc formats` lists, or a folder of `pubc filter`; with
+    --weights that run's data if omitted."""
     algo: str = "bc"
     """Learner."""
     training: TrainOptions = field(default_factory=TrainOptions)
     """How to train."""
+    weights: Path | None = None
+    """bc: clone all of the data, each step as much as this run of `pubc filter` takes it for the
+    expert's."""
+    weighting: Literal["soft", "hard"] = "soft"
+    """With --weights: by the confidence itself, or by 1 from one half on and 0 below."""
     positives: Dataset | None = None
     """dwbc: dataset of seed positives, for example what `pubc collect` writes beside."""
     top: float | None = None
@@ -83,13 +92,21 @@ class Train:
 
     def run(self) -> dict[str, Any]:
         """Read, train with progress, and say what was learned."""
+        if self.data is None:
+            data, reading = data_of(self.weights)
+            return dataclasses.replace(self, data=data, reading=reading).run()
         self._check()
         followers = open_followers(self.tensorboard, self.wandb)
         with contextlib.ExitStack() as ends:
             return self._train(followers, ends)
 
+    @property
+    def _source(self) -> Path:
+        assert self.data is not None
+        return self.data
+
     def _train(self, followers: list[Follower], ends: contextlib.ExitStack) -> dict[str, Any]:
-        trajectories = formats.read(_dataset(self.data), self.reading)
+        trajectories = formats.read(_dataset(self._source), self.reading)
         session = self._session(trajectories)
         run = session.trainer
         for follower in followers:
@@ -112,7 +129,7 @@ class Train:
         from pubc.policies.stacked.many_policies import ManySession
         from pubc.policies.training_run import Session
 
-        given: dict[str, Any] = {"device": self.device, "positives": self._seeds(trajectories)}
+        given: dict[str, Any] = {"device": self.device, "positives": self._positives(trajectories)}
         learner = self.algo, trajectories, self.training
         about = self._about(trajectories)
         kept: dict[str, Any] = {
@@ -124,6 +141,8 @@ class Train:
             many = stacked_trainer(*learner, random_seeds=parse_seeds(self.random_seeds), **given)
             about["data"]["fingerprint"] = many.fingerprint
             return ManySession(many, self.out, about, **kept)
+        if self.weights is not None:
+            given["weights"] = read_weights(self.weights, self.weighting, trajectories)
         run = trainer(*learner, random_seed=self.random_seed, **given)
         about["data"]["fingerprint"] = run.fingerprint
         return Session(run, self.out, about, checkups=self._checkups(trajectories), **kept)
@@ -139,7 +158,7 @@ class Train:
         about = self._about(trajectories)
         asked = {
             "kind": "evaluate",
-            "policy": f"{self.algo} on {self.data.name}",
+            "policy": f"{self.algo} on {self._source.name}",
             "environment": self.env,
             "random_seed": self.random_seed,
             "episodes": self.evaluate_episodes,
@@ -161,8 +180,11 @@ class Train:
     def _check(self) -> None:
         from pubc.acting import environments
         from pubc.policies import check_name
+        from pubc.policies.policy_folder import KIND
 
         check_name(self.algo)
+        for place in self._places():
+            claim(place, KIND, force=self.force or (self.resume and place != self.out))
         if (self.evaluate_every is None) != (self.env is None):
             raise UsageError("--evaluate-every and --env go together: how often, and where.")
         if self.random_seeds is not None and self.evaluate_every is not None:
@@ -170,34 +192,23 @@ class Train:
                 "--evaluate-every goes with one --random-seed. `pubc evaluate OUT/seed-N` measures "
                 "each policy of --random-seeds."
             )
+        if self.weights is not None and (self.algo != "bc" or self.random_seeds is not None):
+            raise UsageError("--weights is for --algo bc with one --random-seed.")
         if self.env is not None:
             environments.spec(self.env)
 
-    def _seeds(self, trajectories: TrajectorySet) -> TrajectorySet | None:
-        from pubc.policies import WEIGHTED
+    def _places(self) -> list[Path]:
+        """Every policy folder that is to be written."""
+        from pubc.policies.stacked.many_policies import folder_of
 
-        if self.algo not in WEIGHTED:
-            if self.positives or self.top:
-                raise UsageError(f"--positives and --top belong to dwbc, not to {self.algo}.")
-            return None
-        if self.top is not None:
-            from pubc.select import top_returns
+        if self.random_seeds is None:
+            return [self.out]
+        return [folder_of(self.out, seed) for seed in parse_seeds(self.random_seeds)]
 
-            return trajectories[top_returns(trajectories, self.top)]
-        if self.positives is None:
-            return None
-        seeds = formats.read(self.positives, self.reading)
-        here = (trajectories.observation_size, trajectories.action_size)
-        there = (seeds.observation_size, seeds.action_size)
-        if here != there:
-            raise DataError(
-                f"{self.data} has {here[0]} observation and {here[1]} action dimensions, "
-                f"{self.positives} has {there[0]} and {there[1]}. Both must come from the same "
-                "robot and task.",
-                code="bad_shape",
-                field="observations",
-            )
-        return seeds
+    def _positives(self, trajectories: TrajectorySet) -> TrajectorySet | None:
+        return read_positives(
+            self.algo, trajectories, self._source, self.positives, self.top, self.reading
+        )
 
     def _about(self, trajectories: TrajectorySet) -> dict[str, Any]:
         from pubc.nets import pick_device
@@ -210,12 +221,13 @@ class Train:
             "learner": self.algo,
             "options": options,
             **self._named_seeds(),
+            **({} if self.weights is None else {"weights": [self.weights.name, self.weighting]}),
             "device": pick_device(self.device).type,
             "evaluated": {"every": self.evaluate_every, "episodes": self.evaluate_episodes}
             if self.evaluate_every
             else None,
             "data": {
-                "name": self.data.name,
+                "name": self._source.name,
                 "trajectories": len(trajectories),
                 "steps": trajectories.steps,
                 "observation_keys": observation_keys(

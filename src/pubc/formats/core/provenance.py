@@ -8,8 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from pubc.formats.core.options import ReadOptions
+from pubc.trajectory import TrajectorySet
 
-__all__ = ["fingerprint", "provenance"]
+__all__ = ["SEGMENTS", "fingerprint", "provenance", "segment_facts"]
+
+SEGMENTS = "segments"
+"""Metadata of a set of segments: source id, first step and last step + 1 of each."""
 
 _ENDS = 64 << 10
 
@@ -42,3 +46,21 @@ def fingerprint(path: Path) -> str:
             handle.seek(max(0, size - _ENDS))
             digest.update(handle.read(_ENDS))
     return digest.hexdigest()
+
+
+def segment_facts(trajectories: TrajectorySet) -> list[dict[str, Any]]:
+    """What formats with facts per trajectory note of each segment; empty for other sets."""
+    table = trajectories.metadata.get(SEGMENTS)
+    if not isinstance(table, list) or len(table) != len(trajectories):
+        return []
+    try:
+        return [
+            {
+                "pubc_source_id": str(name),
+                "pubc_first_step": int(first),
+                "pubc_end_step": int(end),
+            }
+            for name, first, end in table
+        ]
+    except (TypeError, ValueError):
+        return []

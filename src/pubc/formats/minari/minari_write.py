@@ -12,6 +12,7 @@ import h5py
 import numpy as np
 
 from pubc.formats.core.named_parts import PARTS, split
+from pubc.formats.core.provenance import segment_facts
 from pubc.formats.hdf5.hdf5_disk import new_hdf5
 from pubc.formats.hdf5.hdf5_write import places
 from pubc.formats.minari import minari_spaces as spaces
@@ -45,9 +46,11 @@ def write(path: Path, trajectories: TrajectorySet, *, overwrite: bool) -> None:
         data = folder / "data"
         data.mkdir()
         with new_hdf5(data / MAIN) as file:
+            notes = segment_facts(trajectories)
             for number, trajectory in enumerate(trajectories):
                 group = file.create_group(f"episode_{number}")
                 _write_episode(group, number, trajectory, paths, record)
+                group.attrs.update(notes[number] if notes else {})
                 file.check()
         parts = split(probe, record) if record else None
         document = _description(path, trajectories, parts)

@@ -12,6 +12,7 @@ import h5py
 import numpy as np
 
 from pubc.formats.core.named_parts import PARTS, split
+from pubc.formats.core.provenance import segment_facts
 from pubc.formats.hdf5.hdf5_write import new_file, places, write_side
 from pubc.formats.robomimic.robomimic_masks import mask_array
 from pubc.trajectory import Array, Trajectory, TrajectorySet
@@ -35,9 +36,11 @@ def write(path: Path, trajectories: TrajectorySet, *, overwrite: bool) -> None:
         if environment is not None:
             known = isinstance(environment, str)
             data.attrs["env_args"] = environment if known else json.dumps(environment)
-        for name, trajectory in zip(names, trajectories, strict=True):
+        notes = segment_facts(trajectories)
+        for number, (name, trajectory) in enumerate(zip(names, trajectories, strict=True)):
             following = has is not None and bool(np.all(has))
             _write_demo(data.create_group(name), trajectory, place, record, following=following)
+            data[name].attrs.update(notes[number] if notes else {})
             file.check()
         if trajectories.sources is not None:
             _write_masks(file, trajectories.sources.tolist(), names)

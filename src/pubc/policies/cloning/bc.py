@@ -115,6 +115,7 @@ class Clone:
         random_seed: int,
         device: torch.device,
         memory: int = MEMORY,
+        weights: NDArray[np.float32] | None = None,
     ) -> None:
         self.plan = plan(trajectories, options)
         self.epochs = self.plan.epochs
@@ -122,6 +123,7 @@ class Clone:
         self.facts = facts_of(trajectories)
         self.fingerprint = self.facts.fingerprint
         kept, held = self._hold_out(trajectories)
+        self._odds, self._held_odds = self._weigh(trajectories, weights)
         self._feed = TrainingRows(kept, self.facts, device=device, memory=memory)
         self._held = self._sample(held)
         wide = trajectories.action_size * (2 if options.head == "gaussian" else 1)
@@ -144,7 +146,7 @@ class Clone:
             DataError: The loss is not finite any more.
         """
         step, batch = self._step, self.plan.batch_size
-        order = stream(self.random_seed, "bc", "order", epoch).permutation(self._feed.steps)
+        order = self._order(stream(self.random_seed, "bc", "order", epoch))
         updates = max(1, self._feed.steps // batch)
         for start in range(0, updates, step.chunk):
             count = min(step.chunk, updates - start)
@@ -223,6 +225,22 @@ class Clone:
         """The plan as JSON values."""
         return asdict(self.plan)
 
+    def _order(self, rng: np.random.Generator) -> NDArray[np.int64]:
+        """The steps of one epoch: every one once, or as often as its weight has it."""
+        if self._odds is None:
+            return rng.permutation(self._feed.steps)
+        return rng.choice(self._feed.steps, self._feed.steps, p=self._odds)
+
+    def _weigh(
+        self, trajectories: TrajectorySet, weights: NDArray[np.float32] | None
+    ) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
+        """How often each step is drawn, of those trained on and of those held out."""
+        if weights is None:
+            return None, None
+        out = hold_out(len(trajectories), self.plan.held_out, self.random_seed)
+        at = np.repeat(out, trajectories.lengths)
+        return _odds(weights[~at]), _odds(weights[at]) if out.any() else None
+
     def _hold_out(self, trajectories: TrajectorySet) -> tuple[TrajectorySet, TrajectorySet | None]:
         if not self.plan.held_out:
             return trajectories, None
@@ -233,6 +251,9 @@ class Clone:
         if held is None:
             return None
         rows = np.unique(np.linspace(0, held.steps - 1, CHECKED).astype(np.int64))
+        if self._held_odds is not None:
+            rng = stream(self.random_seed, "bc", "held out steps")
+            rows = rng.choice(held.steps, min(CHECKED, held.steps), p=self._held_odds)
         inputs = torch.empty(len(rows), held.observation_size + 1, device=self.device)
         targets = torch.empty(len(rows), held.action_size, device=self.device)
         TrainingRows(held, self.facts, device=self.device, memory=0).gather(rows, inputs, targets)
@@ -265,3 +286,9 @@ class Clone:
                     errors = 0.5 * errors * torch.exp(-2 * width) + width
                 total += float(errors.double().sum())
         return total / (len(self._held[1]) * size)
+
+
+def _odds(weights: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Weights as chances; even ones where nothing weighs anything."""
+    sure = weights.astype(np.float64)
+    return sure / sure.sum() if sure.sum() > 0 else np.full(len(sure), 1 / len(sure))

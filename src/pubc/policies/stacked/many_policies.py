@@ -13,8 +13,9 @@ from torch import Tensor
 
 from pubc.errors import DataError, UsageError
 from pubc.policies.networks import NetworkPolicy
-from pubc.policies.policy_folder import save
+from pubc.policies.policy_folder import KIND, save
 from pubc.policies.training_run import METRICS, Session, shown
+from pubc.storage import claim
 from pubc.threads import threads
 from pubc.trajectory import Array
 
@@ -156,10 +157,9 @@ class ManySession(Session):
 
     def _check_place(self) -> None:
         seeds = self._run().stack.random_seeds
-        there = [folder_of(self.out, seed) for seed in seeds if folder_of(self.out, seed).exists()]
         goes_on = self.resume and bool(self._checkpoints())
-        if there and not self.overwrite and not goes_on:
-            raise UsageError(f"{there[0]} exists already. Choose another name, or pass --force.")
+        for seed in seeds:
+            claim(folder_of(self.out, seed), KIND, force=self.overwrite or goes_on)
         if self.folder.exists() and not self.resume and self._checkpoints():
             raise UsageError(
                 f"{self.folder} holds a run that did not finish. Pass --resume to go on with "

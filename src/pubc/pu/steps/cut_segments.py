@@ -31,6 +31,7 @@ LEVEL = 0.5
 
 Segments = NDArray[np.void]
 Floats = NDArray[np.float32]
+Mask = NDArray[np.bool_]
 
 _UNKNOWN = 0.5
 """Situations known less than this on average are new to the expert."""
@@ -64,23 +65,31 @@ def _reason(columns: Floats, known: Floats) -> str:
     return "acts unlike the expert"
 
 
-def expert_stretches(confidence: Floats, *, shortest: int, margin: int) -> list[tuple[int, int]]:
+def expert_stretches(
+    confidence: Floats, *, shortest: int, margin: int, without: Mask | None = None
+) -> list[tuple[int, int]]:
     """First step and last step + 1 of what is kept of a trajectory.
 
     Args:
         confidence: Of its steps.
         shortest: Fewest steps of a stretch.
         margin: Steps left out next to a fault; the ends of the trajectory need none.
+        without: Steps that go although the expert acted; they need no margin.
     """
     own = confidence >= LEVEL
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], own, [False]]).astype(np.int8)))
-    found = []
-    for first, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+    kept = np.zeros(len(own), dtype=np.bool_)
+    for first, end in _runs(own):
         first += margin if first else 0
         end -= margin if end < len(own) else 0
-        if end - first >= shortest:
-            found.append((first, end))
-    return found
+        kept[first:end] = True
+    if without is not None:
+        kept &= ~without
+    return [(first, end) for first, end in _runs(kept) if end - first >= shortest]
+
+
+def _runs(flags: Mask) -> list[tuple[int, int]]:
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
+    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
 
 def worst_of(segments: Segments, trajectories: int) -> NDArray[np.float64]:

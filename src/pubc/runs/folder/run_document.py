@@ -33,6 +33,7 @@ from pubc.version import __version__
 __all__ = ["begin_document", "check_same", "finish_document", "restore"]
 
 Mask = NDArray[np.bool_]
+SEGMENT_SETTINGS = ("segments", "min_segment", "segment_margin", "drop_idle")
 
 
 def begin_document(
@@ -91,6 +92,7 @@ def begin_document(
         "mask": config.mask,
         "unsure": config.unsure,
         "per_step": config.per_step,
+        "segments": {name: getattr(config, name) for name in SEGMENT_SETTINGS},
         "steps": dataclasses.asdict(StepSettings()),
         "problems": [dataclasses.asdict(problem) for problem in (*mixed.problems, *ready.problems)],
     }
@@ -148,6 +150,7 @@ def restore(document: Mapping[str, Any], given: FilterConfig) -> tuple[Path, Fil
             mask=document["mask"],
             unsure=document.get("unsure", "drop"),
             per_step=document["per_step"],
+            **document.get("segments", {}),
             reading=formats.ReadOptions(**reading),
             **document["settings"],
         )

@@ -25,14 +25,14 @@ from pubc.storage import (
     Draft,
     atomic_file,
     claim,
-    lock,
     read_json,
     read_manifest,
+    replaced_mark,
     seal,
+    take_place,
     verify,
     write_json,
 )
-from pubc.storage.disk import remove
 from pubc.trajectory import TrajectorySet
 
 __all__ = ["DRAFT", "KIND", "RunFolder", "is_run"]
@@ -56,6 +56,8 @@ class RunFolder:
 
     path: Path
     """Where it is."""
+    final: Path | None = None
+    """The place of an earlier run that it takes when it is whole; None where it has its own."""
 
     @property
     def shelf(self) -> Path:
@@ -71,37 +73,6 @@ class RunFolder:
     def finished(self) -> bool:
         """Whether the run came to its end."""
         return (self.path / MANIFEST).exists()
-
-    def claim(self, *, force: bool) -> None:
-        """See that the folder is free for a new run, or make it so.
-
-        Raises:
-            UsageError: Something is there that must not be replaced.
-        """
-        path = self.path
-        # A run killed before its first word leaves hidden files at most.
-        if not path.exists() or (path.is_dir() and all(p.name[0] == "." for p in path.iterdir())):
-            return
-        if not self._is_run():
-            raise UsageError(
-                f"{path} exists and is not the folder of a filter run. Choose another."
-            )
-        if not force:
-            raise UsageError(
-                f"{path} holds a run already. Go on with it (pubc filter --resume {path}), choose "
-                "another folder, or pass --force to replace it."
-            )
-        claim(path, KIND, force=True, draft=DRAFT)
-        with lock(path):
-            for entry in path.iterdir():
-                if entry.name != ".lock":
-                    remove(entry)
-
-    def _is_run(self) -> bool:
-        try:
-            return is_run(self.path)
-        except DataError:
-            return False
 
     def begin(self, document: Mapping[str, Any]) -> None:
         """Make the folder and write down what is to be done."""
@@ -222,10 +193,25 @@ class RunFolder:
     def finish(
         self, document: Mapping[str, Any], report: Callable[[], object] = lambda: None
     ) -> None:
-        """Write the last word, let a report be drawn of it, and seal the folder."""
+        """Write the last word, let a report be drawn of it, seal the folder, and take its place."""
         write_json(self.path / "run.json", document, overwrite=True)
         report()
-        seal(self.path, kind=KIND)
+        if self.final is None:
+            seal(self.path, kind=KIND)
+            return
+        seal(self.path, kind=KIND, about=replaced_mark(self.final, "run.json"))
+        self.take_place()
+
+    def take_place(self) -> None:
+        """Put a whole run where it belongs; the earlier one there goes.
+
+        Raises:
+            UsageError: What is there by now must not be replaced.
+            EnvironmentFailure: The disk said no, and the earlier run is still there.
+        """
+        if self.final is not None:
+            claim(self.final, KIND, force=True, draft=DRAFT)
+            take_place(self.path, self.final)
 
 
 def is_run(path: Path) -> bool:

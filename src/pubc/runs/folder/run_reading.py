@@ -20,9 +20,12 @@ from pubc.pu.rounds import Round
 from pubc.runs.folder.round_files import UNREADABLE, stored_arrays
 from pubc.runs.folder.run_folder import RunFolder
 from pubc.runs.folder.run_tables import Scores, read_scores
+from pubc.storage import final_name
 
 __all__ = ["Run", "read_run", "unreadable"]
 
+_READ = ("run.json", "scores.csv", "rounds", "steps.", "borderline_steps.npz")
+"""How the names of the files begin that a run is read from."""
 Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
@@ -43,7 +46,12 @@ class Run:
     @property
     def name(self) -> str:
         """What to call it."""
-        return self.path.resolve().name
+        return final_name(self.path)
+
+    @property
+    def place(self) -> Path:
+        """Its folder in full, or where that will be when the run has taken its place."""
+        return self.path.resolve().with_name(self.name)
 
     @property
     def decisive(self) -> int:
@@ -97,8 +105,8 @@ def read_run(path: Path) -> Run:
     """Read the folder of a finished filter run.
 
     Raises:
-        DataError: It is another kind of folder, not finished, or its files contradict
-            each other.
+        DataError: It is another kind of folder, not finished, or changed since it was written,
+            or its files contradict each other.
     """
     folder = RunFolder(path)
     document = folder.read()
@@ -108,6 +116,8 @@ def read_run(path: Path) -> Run:
             f"pubc filter --resume {path}",
             code="unfinished",
         )
+    if folder.finished:
+        folder.check_parts(*_READ)
     try:
         scores = read_scores(path / "scores.csv")
         _check(path, document, scores)

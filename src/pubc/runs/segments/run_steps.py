@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 
+from pubc.pu.steps.idle_steps import learn_idle_rule
 from pubc.pu.steps.step_model import JudgedSteps, learn_steps
 from pubc.pu.steps.step_sample import Known
 from pubc.pu.steps.step_settings import StepSettings
 from pubc.runs.find_expert import Prepared, Result
+from pubc.runs.plan_run import Plan
+from pubc.runs.segments.segment_set import cut_segments
+from pubc.runs.segments.steps_file import read_steps
 from pubc.select import locate
 from pubc.streams import Key
 from pubc.threads import threads
+from pubc.trajectory import TrajectorySet
 
-__all__ = ["judge_steps"]
+__all__ = ["judge_steps", "segments_of"]
 
 
 def judge_steps(
@@ -40,3 +46,28 @@ def judge_steps(
     with threads(1):
         model = learn_steps(ready.mixed, known, key, settings)
         yield from model.judge(ready.mixed, known.kept)
+
+
+def segments_of(folder: Path, planned: Plan, warn: Callable[[str], None]) -> TrajectorySet | None:
+    """The expert's segments of a run whose steps are judged; None where there is none.
+
+    Args:
+        folder: The folder of the run, with its steps.npz.
+        planned: What was asked for, and of which data.
+        warn: Told where nothing is long enough.
+    """
+    config, ready = planned.config, planned.ready
+    confidence, _ = read_steps(folder, planned.mixed.steps)
+    idle = None
+    if config.drop_idle:
+        rng = Key(config.random_seed).at("idle").rng()
+        idle = learn_idle_rule(ready.seed_positives, rng)
+    return cut_segments(
+        planned.mixed,
+        confidence,
+        ready.known_bad,
+        shortest=config.min_segment,
+        margin=config.segment_margin,
+        idle=idle,
+        warn=warn,
+    )

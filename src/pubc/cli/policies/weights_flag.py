@@ -1,0 +1,52 @@
+"""`--weights RUN` of `pubc train`: whose steps count how much, and of which data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pubc.cli.console import warn_unsound
+from pubc.errors import UsageError
+
+if TYPE_CHECKING:
+    from pubc.formats import ReadOptions
+    from pubc.trajectory import TrajectorySet
+
+__all__ = ["data_of", "read_weights"]
+
+
+def data_of(weights: Path | None) -> tuple[Path, ReadOptions]:
+    """The data behind the run that weighs it, and how the run read it.
+
+    Raises:
+        UsageError: There is no such run, or its data was made in memory.
+        DataError: It is no finished run.
+    """
+    from pubc.formats import ReadOptions
+    from pubc.runs.folder.run_folder import RunFolder
+
+    if weights is None:
+        raise UsageError("Say what to learn from: DATA, or --weights RUN for the data of a run.")
+    document = RunFolder(weights).check_finished()
+    place = document["data"]["path"]
+    if place is None:
+        raise UsageError(f"{weights}: its data was made in memory. Say where it is: DATA.")
+    reading = dict(document["reading"])
+    reading["observation_keys"] = tuple(reading["observation_keys"])
+    return Path(place), ReadOptions(**reading)
+
+
+def read_weights(run: Path, how: Any, trajectories: TrajectorySet) -> Any:
+    """The weight of every step, from a run that judged exactly this data.
+
+    Raises:
+        DataError: It judged other data, or is no finished run.
+        UsageError: No step would weigh anything.
+    """
+    from pubc.runs.segments.trainer_tables import read_judged
+    from pubc.runs.segments.weights import weigh_steps
+
+    judged = read_judged(run)
+    warn_unsound(run, judged.document)
+    judged.check_data(trajectories)
+    return weigh_steps(judged.confidence, how)

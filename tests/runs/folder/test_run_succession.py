@@ -1,0 +1,187 @@
+"""`pubc filter --force`: the earlier run stays until the new one is whole (L3).
+
+Every single write, flush and rename is failed in `tests/reliability/test_faults.py`.
+"""
+
+import json
+import shutil
+
+import pytest
+
+import pubc
+from pubc.runs.folder.run_folder import RunFolder
+from pubc.runs.folder.run_succession import claim_run, run_to_go_on_with
+from pubc.storage import lock, successor, verify
+from tests.cli.calling import run
+from tests.pu.piles import pile
+from tests.report.build import make_run
+
+WORDS = ("--seed-episodes", "0,1", "--recipe", "quick", "--workers", "1")
+
+
+@pytest.fixture
+def earlier(tmp_path):
+    return make_run(tmp_path / "run", 12, 1)
+
+
+@pytest.fixture
+def data(tmp_path):
+    from tests.reliability import quick_recipe
+
+    assert quick_recipe
+    pubc.save(tmp_path / "mixed.npz", pile([4, 4], steps=30, states=2))
+    return tmp_path / "mixed.npz"
+
+
+def begin(path, status: str = "running") -> None:
+    """What a killed `--force` leaves beside the earlier run."""
+    coming = claim_run(path, force=True)
+    document = json.loads((path / "run.json").read_text())
+    coming.begin({**document, "status": status})
+
+
+def test_a_new_run_grows_beside_the_earlier_one_and_takes_its_place(earlier):
+    before = (earlier / "run.json").read_bytes()
+    folder = claim_run(earlier, force=True)
+    assert folder == RunFolder(successor(earlier), earlier)
+    folder.begin({"kind": "filter", "status": "running"})
+    assert (earlier / "run.json").read_bytes() == before
+    assert verify(earlier) == []
+    folder.finish({"kind": "filter", "status": "converged"})
+    assert RunFolder(earlier).read()["status"] == "converged"
+    assert verify(earlier) == []
+    assert [path.name for path in earlier.parent.iterdir()] == ["run"]
+
+
+def test_an_unfinished_run_is_no_result_and_goes_at_once(earlier):
+    (earlier / "manifest.json").unlink()
+    assert claim_run(earlier, force=True) == RunFolder(earlier)
+    assert not earlier.exists()
+
+
+def test_without_force_an_unfinished_successor_is_told(earlier, capsys, data):
+    begin(earlier)
+    for there in (True, False):
+        if not there:
+            shutil.rmtree(earlier)
+        code, _, err = run(capsys, "filter", data, "--out", earlier, *WORDS)
+        assert code == 2
+        assert f"pubc filter --resume {earlier}" in err
+    assert successor(earlier).is_dir()
+
+
+def test_readers_see_the_earlier_run_until_the_end(earlier, capsys):
+    begin(earlier)
+    assert run(capsys, "verify", earlier)[0] == 0
+    assert run(capsys, "report", earlier, "--out", earlier.parent / "page")[0] == 0
+
+
+def test_a_successor_that_was_killed_before_its_last_step_takes_it(earlier):
+    begin(earlier)
+    made = RunFolder(successor(earlier))
+    made.finish({**made.read(), "status": "no_valley"})  # sealed, never put in place
+    found = run_to_go_on_with(earlier)
+    assert found == RunFolder(earlier)
+    assert found.read()["status"] == "no_valley"
+    assert not successor(earlier).exists()
+
+
+def test_a_damaged_successor_does_not_replace_a_good_run(earlier, capsys):
+    before = (earlier / "run.json").read_bytes()
+    begin(earlier)
+    made = RunFolder(successor(earlier))
+    made.finish({**made.read(), "status": "no_valley"})
+    (made.path / "run.json").write_bytes(before)
+    code, _, err = run(capsys, "filter", "--resume", earlier)
+    assert code == 3
+    assert "run.json is not as" in err
+    assert (earlier / "run.json").read_bytes() == before
+
+
+def test_the_replaced_run_is_known_after_a_kill_just_behind_the_exchange(earlier, monkeypatch):
+    begin(earlier)
+    coming = RunFolder(successor(earlier), earlier)
+    monkeypatch.setattr("pubc.storage.successors.retire", lambda *paths: None)
+    coming.finish({**coming.read(), "status": "no_valley"})
+    assert successor(earlier).is_dir()  # the earlier run, not yet removed
+    monkeypatch.undo()
+    assert run_to_go_on_with(earlier).read()["status"] == "no_valley"
+    assert not successor(earlier).exists()
+
+
+def test_what_was_killed_before_its_first_word_is_in_nobodys_way(earlier, capsys):
+    successor(earlier).mkdir()
+    (successor(earlier) / ".lock").write_text("{}")
+    code, out, _ = run(capsys, "filter", "--resume", earlier)
+    assert code == 0
+    assert "finished already" in out
+    assert not successor(earlier).exists()
+
+
+def test_a_strangers_folder_under_the_hidden_name_stays(earlier, capsys, data):
+    (successor(earlier)).mkdir()
+    (successor(earlier) / "thesis.txt").write_text("years of work")
+    code, _, _ = run(capsys, "filter", data, "--out", earlier, *WORDS, "--force")
+    assert code == 2
+    assert (successor(earlier) / "thesis.txt").exists()
+    assert verify(earlier) == []
+
+
+def test_two_at_once_are_refused(earlier, capsys, data):
+    begin(earlier)
+    with lock(successor(earlier)):
+        for words in ((data, "--out", earlier, *WORDS, "--force"), ("--resume", earlier)):
+            code, _, err = run(capsys, "filter", *words)
+            assert code in (3, 4), err
+        code, _, err = run(capsys, "filter", data, "--out", earlier, *WORDS, "--force")
+        assert code == 4
+        assert "is being written by" in err
+
+
+def test_going_on_says_which_run_it_goes_on_with(data, tmp_path, capsys, monkeypatch):
+    out = tmp_path / "run"
+    assert run(capsys, "filter", data, "--out", out, *WORDS)[0] == 0
+
+    def stop(*given):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pubc.runs.filter_run.write_kept", stop)
+        words = (data, "--out", out, *WORDS, "--random-seed", "5", "--force")
+        code, _, err = run(capsys, "filter", *words)
+    assert code == 5
+    assert f"pubc filter --resume {out}" in err
+    assert RunFolder(out).read()["random_seed"] == 0
+    code, told, _ = run(capsys, "filter", "--resume", out)
+    assert code == 0
+    assert "going on with the one that is to replace it" in told
+    assert RunFolder(out).read()["random_seed"] == 5
+    page = (out / "report.html").read_text()
+    assert ".run.next" not in page
+    assert "run: kept" in page
+    assert verify(out) == []
+    assert not successor(out).exists()
+    assert run(capsys, "filter", "--resume", out)[0] == 0
+
+
+def test_a_finder_is_saved_in_one_step_too(tmp_path, data, monkeypatch):
+    from pubc.api import fitted_in_memory
+
+    mixed = pubc.load(data)
+    with pytest.warns(UserWarning, match="Fewer than 500"):
+        finder = pubc.ExpertFinder(recipe="quick").fit(mixed, seeds=[0, 1])
+    out = tmp_path / "run"
+    finder.save(out)
+    before = {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()}
+
+    def stop(*given):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fitted_in_memory, "write_results", stop)
+        with pytest.raises(pubc.errors.EnvironmentFailure):
+            finder.save(out, overwrite=True)
+    assert {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()} == before
+    finder.save(out, overwrite=True)
+    assert verify(out) == []
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name[0] == ".") == []
