@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from pubc.pu.algorithm import filter_rounds, majority
-from pubc.pu.auto.attempts import decisive
+from pubc.pu.auto.opening import decisive
 from pubc.pu.guarded_rounds import Loop, guarded_rounds
 from pubc.pu.judge import Cut, Verdict, mean_confidence
 from pubc.pu.paper.threshold import fixed
-from pubc.pu.rounds import Pile, Round
+from pubc.pu.rounds import Pile
 from pubc.streams import Key
 from tests.pu.piles import pile
 
@@ -144,36 +144,10 @@ def test_a_working_cut_carries_rounds_but_never_ends_them_well():
     assert rounds[-1].selected.tolist() == [True, False, True, False]
 
 
-def test_a_round_that_ranks_seeds_worse_is_rejected():
-    def judge(task):
-        seeds = {1: 0.9, 2: 0.2}[task.number]
-        row = [0.8, 0.7, 0.1, 0.3] if task.number == 1 else [0.9, 0.1, 0.9, 0.9]
-        return Verdict(np.array([row]), np.array([[seeds]]))
-
-    rounds = play(pile([4], steps=4), judge, rank_loss=0.1)
-    assert [r.status for r in rounds] == [None, "rejected"]
-    last = decisive(rounds, np.array([True, False, False, False]), Loop())
-    assert last.number == 1
-    assert last.selected.tolist() == [True, True, False, False]
-
-
-def test_the_attempt_that_ended_best_decides():
-    def round_(number, status, evidence):
-        verdict = Verdict(np.zeros((1, 2)), np.zeros((1, 1)))
-        cut = Cut(0.5, "", None, evidence)
-        mask = np.array([True, False])
-        return Round(number, verdict, cut, np.zeros(2, int), mask, 0.0, status)
-
-    ends = [
-        round_(1, None, 9.0),
-        round_(2, "no_valley", 0.4),
-        round_(3, "weak_valley", 0.7),
-        round_(4, "weak_valley", 0.9),
-        round_(5, "seed_incoherent", 3.0),
-    ]
-    nobody = np.zeros(2, dtype=bool)
-    assert decisive(ends, nobody, Loop()).number == 4
-    assert decisive([*ends, round_(6, "converged", 1.1)], nobody, Loop()).number == 6
+def test_the_round_that_rounds_end_with_decides():
+    rounds = play(pile([4], steps=4), answers([[1, 1, 0, 0]], [[1, 1, 0, 0]]))
+    assert [done.status for done in rounds] == [None, "converged"]
+    assert decisive(rounds).number == 2
 
 
 def test_finished_rounds_are_taken_as_they_are():

@@ -65,6 +65,8 @@ def make_run(
             {
                 "round": number,
                 "threshold": threshold,
+                "network_threshold": threshold,
+                "chance_wrong": 0.0123,
                 "reason": text("Rightmost of 3 dips of a polynomial of order 10."),
                 "cut_status": None,
                 "status": status if number == rounds else None,
@@ -149,16 +151,16 @@ def make_run(
             }
         ],
         "threshold": threshold,
+        "network_threshold": threshold,
+        "chance_wrong": 0.0123,
         "kept": int(selected.sum()),
         "kept_steps": int(lengths[selected].sum()),
         "kept_path": text("kept.npz"),
         "rounds": rounds,
         "quality": {
             "held_out_seeds": 4,
-            "seed_rank": 0.912,
             "seeds_kept": 1.0,
             "gap": 0.0123,
-            "expected_wrong": 0.0187,
             "borderline": int(borderline.sum()),
         },
         "advice": [text("Where expert and others behave alike, more seeds separate them better.")],

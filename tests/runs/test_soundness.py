@@ -3,33 +3,42 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
-from pubc.pu.second_opinion.controls import Controls
+from pubc.pu.second_opinion.controls import Traits
 from pubc.pu.second_opinion.evidence import EVIDENCE
 from pubc.pu.second_opinion.opinion import Opinion
 from pubc.runs.soundness import weigh
 
 COUNT = 40
 SELECTED = np.arange(COUNT) < 20
+OTHER = np.roll(SELECTED, 5)
 NOBODY = np.zeros(COUNT, bool)
+SEEDS = np.arange(COUNT) < 3
+RNG = np.random.default_rng(0)
+ALIKE = Traits(
+    first=RNG.normal(size=(COUNT, 2)),
+    states=RNG.normal(size=(COUNT, 2)),
+    lengths=np.full((COUNT, 1), 50.0),
+    pace=np.ones(COUNT),
+)
 AGREES = Opinion(
     looked=np.arange(COUNT),
     kept=SELECTED,
+    belief=np.where(SELECTED, 0.9, 0.1),
     doubt=np.zeros(COUNT),
-    agreement=1.0,
     repeated=1.0,
-    support=9.0,
-    rounds_support=9.0,
+    support=5.0,
     seeds_found=1.0,
+    by_seeds=RNG.normal(size=COUNT),
     lonely_seeds=np.zeros(0, np.int64),
     shortfall=np.zeros(COUNT, np.int64),
-    controls=Controls(0.5, 0.5, 1.0),
-    independent=True,
+    traits=ALIKE,
 )
 
 
-def weighed(opinion, status="converged", bad=NOBODY):
-    return weigh(SELECTED, NOBODY, status, opinion, bad)
+def weighed(opinion, status="converged", bad=NOBODY, borderline=NOBODY):
+    return weigh(SELECTED, borderline, status, opinion, SEEDS, bad)
 
 
 def test_agreement_leaves_a_converged_run_as_it_is():
@@ -38,44 +47,77 @@ def test_agreement_leaves_a_converged_run_as_it_is():
     assert np.array_equal(found.kept, SELECTED)
     assert not found.unsure.any()
     assert not found.doubts
+    assert found.chance_wrong == 0.0
     assert set(found.reasons[:20]) == {""}
     assert found.reasons[20] == EVIDENCE["imitation"]
 
 
 def test_states_and_length_decide_nothing_the_start_does():
-    seen = weighed(replace(AGREES, controls=Controls(0.5, 1.0, 1.0)))
+    apart = np.where(SELECTED, 5.0, -5.0)[:, None] + RNG.normal(size=(COUNT, 2))
+    longer = np.where(SELECTED, 50.0, 20.0)[:, None] + RNG.uniform(size=(COUNT, 1))
+    seen = weighed(replace(AGREES, traits=replace(ALIKE, states=apart, lengths=longer)))
+    assert seen.controls.states > 0.95
+    assert seen.controls.length > 0.95
     assert seen.status == "converged"
-    started = weighed(replace(AGREES, controls=Controls(0.9, 0.5, 0.5)))
+    started = weighed(replace(AGREES, traits=replace(ALIKE, first=apart)))
     assert started.status == "start_explains"
+    assert started.chance_wrong is None
     assert "start in different places" in started.doubts[0]
 
 
-def test_a_weak_second_opinion_makes_a_run_unsound_but_changes_no_label():
-    other = np.roll(SELECTED, 5)
-    found = weighed(replace(AGREES, kept=other, agreement=0.75, support=2.0))
+def test_weak_evidence_makes_a_run_unsound_but_changes_no_label():
+    found = weighed(replace(AGREES, kept=OTHER, support=2.0))
     assert found.status == "evidence_disagrees"
+    assert not found.by_evidence
     assert np.array_equal(found.kept, SELECTED)
+    assert found.agreement == 0.75
 
 
-def test_a_strong_second_opinion_outweighs_the_rounds():
-    other = np.roll(SELECTED, 5)
-    found = weighed(replace(AGREES, kept=other, agreement=0.75, support=6.0))
+def test_stronger_evidence_outweighs_the_rounds_and_is_not_believed_yet():
+    found = weighed(replace(AGREES, kept=OTHER))
     assert found.status == "evidence_disagrees"
-    assert np.array_equal(found.kept, other)
+    assert found.by_evidence
+    assert np.array_equal(found.kept, OTHER)
 
 
-def test_a_run_that_did_not_converge_keeps_its_status():
-    other = np.roll(SELECTED, 5)
-    found = weighed(replace(AGREES, kept=other, agreement=0.75, support=2.0), "no_valley")
-    assert found.status == "no_valley"
-    assert found.unsure.sum() == 10
-    assert not (found.kept & found.unsure).any()
+@pytest.mark.parametrize(("support", "repeated"), [(9.0, 1.0), (9.0, 0.9), (7.0, 1.0)])
+def test_only_strong_and_steady_evidence_is_believed_alone(support, repeated):
+    strong = replace(AGREES, kept=OTHER, support=support, repeated=repeated)
+    found = weighed(strong, "no_valley")
+    believed = (support, repeated) == (9.0, 1.0)
+    assert found.status == ("evidence_decides" if believed else "no_valley")
+    assert (found.chance_wrong is not None) == believed
+    assert np.array_equal(found.kept, OTHER)
+
+
+def test_two_slips_in_a_small_pile_are_no_disagreement():
+    slips = SELECTED.copy()
+    slips[[4, 25]] = slips[[25, 4]]
+    found = weighed(replace(AGREES, kept=slips), borderline=np.ones(COUNT, bool))
+    assert found.status == "converged"
+    assert found.unsure.tolist().count(True) == 2
+    assert found.chance_wrong == pytest.approx(0.5 * 2 / COUNT)
+
+
+def test_what_the_votes_are_divided_about_is_unsure():
+    doubt = np.zeros(COUNT)
+    doubt[7] = 0.5
+    found = weighed(replace(AGREES, kept=OTHER, doubt=doubt), "no_valley")
+    assert np.flatnonzero(found.unsure).tolist() == [7]
+    assert not found.kept[7]
+
+
+def test_kept_ones_that_are_all_less_like_the_seeds_are_too_many():
+    found = weighed(replace(AGREES, by_seeds=np.where(SEEDS, 5.0, 0.0)))
+    assert found.status == "seed_incoherent"
+    assert "less like the seeds than they are to each other" in found.doubts[0]
 
 
 def test_a_lonely_seed_is_named():
     found = weighed(replace(AGREES, lonely_seeds=np.array([7])))
-    assert found.status == "seed_incoherent"
     assert "position 7 looks like another policy" in found.doubts[0]
+    lost = weighed(replace(AGREES, lonely_seeds=np.array([7]), seeds_found=0.67))
+    assert lost.status == "seed_incoherent"
 
 
 def test_what_is_known_to_be_bad_is_neither_kept_nor_unsure():
@@ -86,8 +128,18 @@ def test_what_is_known_to_be_bad_is_neither_kept_nor_unsure():
     assert not found.unsure[3]
 
 
-def test_an_opinion_that_began_with_the_rounds_must_be_stronger():
-    assert weighed(replace(AGREES, independent=False, support=7.0)).status == "converged"
-    found = weighed(replace(AGREES, independent=False, support=5.0))
-    assert found.status == "evidence_disagrees"
-    assert "at least three seeds" in found.doubts[0]
+def test_part_of_a_large_pile_confirms_but_never_overrules():
+    part = replace(
+        AGREES,
+        looked=np.arange(30),
+        kept=OTHER[:30],
+        belief=np.where(OTHER, 0.9, 0.1)[:30],
+        doubt=np.zeros(30),
+        by_seeds=AGREES.by_seeds[:30],
+        shortfall=np.zeros(30, np.int64),
+        traits=Traits(ALIKE.first[:30], ALIKE.states[:30], ALIKE.lengths[:30], ALIKE.pace[:30]),
+        support=20.0,
+    )
+    found = weighed(part, "no_valley")
+    assert np.array_equal(found.kept, SELECTED)
+    assert found.status == "no_valley"

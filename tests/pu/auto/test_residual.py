@@ -17,7 +17,7 @@ from pubc.trajectory import concatenate
 from tests.pu.piles import first_task, pile
 
 MIXED = pile([6, 6], steps=100, states=3)
-SMALL = Residual(steps_per_trajectory=32, train_steps=512, updates=60, contest_updates=40)
+SMALL = Residual(steps_per_trajectory=32, train_steps=512, updates=60)
 
 
 def task(mixed=MIXED, seeds=None, **bench) -> Task:
@@ -111,8 +111,7 @@ def test_members_do_not_depend_on_their_neighbours_data():
 
 
 def test_the_expert_ranks_first_and_seeds_are_judged_by_others():
-    verdict, splits = SMALL.open(task(), told=False)
-    assert splits
+    verdict = SMALL.rate_by_seeds(task())
     scores = verdict.confidence[0]
     assert scores[:6].min() > scores[6:].max()
     assert verdict.held_out
@@ -122,7 +121,7 @@ def test_the_expert_ranks_first_and_seeds_are_judged_by_others():
 
 
 def test_one_seed_is_judged_part_by_part():
-    scores = SMALL.open(task(seeds=MIXED[[0]]), told=False)[0].confidence[0]
+    scores = SMALL.rate_by_seeds(task(seeds=MIXED[[0]])).confidence[0]
     assert scores[:6].min() > scores[6:].max()
 
 
@@ -132,7 +131,7 @@ def test_threads_and_workers_do_not_change_a_bit():
     try:
         for threads, workers in ((1, 1), (2, 2), (1, 3)):
             torch.set_num_threads(threads)
-            found.append(SMALL.open(task(workers=workers), told=False)[0].confidence)
+            found.append(SMALL.rate_by_seeds(task(workers=workers)).confidence)
     finally:
         torch.set_num_threads(before)
     assert all(np.array_equal(found[0], other) for other in found[1:])
@@ -140,8 +139,7 @@ def test_threads_and_workers_do_not_change_a_bit():
 
 def test_shelved_imitators_judge_alike(tmp_path):
     fresh, shelved, again = (
-        SMALL.open(work, told=False)[0]
-        for work in (task(), task(shelf=tmp_path), task(shelf=tmp_path))
+        SMALL.rate_by_seeds(work) for work in (task(), task(shelf=tmp_path), task(shelf=tmp_path))
     )
     assert list(tmp_path.iterdir())
     for other in (shelved, again):
@@ -150,7 +148,7 @@ def test_shelved_imitators_judge_alike(tmp_path):
 
 
 def test_a_damaged_file_is_refused(tmp_path):
-    SMALL.open(task(shelf=tmp_path), told=False)
+    SMALL.rate_by_seeds(task(shelf=tmp_path))
     path = sorted(tmp_path.iterdir())[0]
     path.write_bytes(path.read_bytes()[:-40])
     with pytest.raises(DataError, match="weights"):
@@ -158,7 +156,7 @@ def test_a_damaged_file_is_refused(tmp_path):
 
 
 def test_stored_imitators_rate_new_trajectories(tmp_path):
-    SMALL.open(task(shelf=tmp_path), told=False)
+    SMALL.rate_by_seeds(task(shelf=tmp_path))
     fresh = pile([4, 4], steps=100, states=3, random_seed=5)
     rated = SMALL.apply(tmp_path, 1, fresh, Bench())[0]
     assert rated[:4].min() > rated[4:].max()
@@ -170,83 +168,32 @@ def test_stored_imitators_rate_new_trajectories(tmp_path):
     assert means[:4].min() > means[4:].max()
 
 
-def same_task_pile():
-    """Two policies that act alike in easy and hard tasks, and differ a little in both.
-
-    The hard tasks have noisier actions and states of their own, so imitators of a few
-    trajectories tell tasks apart much better than policies.
-    """
-    rng = np.random.default_rng(3)
-    observations, actions = [], []
-    for trajectory in range(40):
-        policy, hard = trajectory < 20, trajectory % 2
-        states = rng.normal(3.0 * hard, 1.0, size=(120, 4)).astype(np.float32)
-        turn = np.sin(2 * states[:, :2]) + (0.35 if policy else -0.35) * np.cos(states[:, 2:])
-        noise = rng.normal(0, 0.1 + 0.6 * hard, turn.shape)
-        observations.append(states)
-        actions.append((turn + noise).astype(np.float32))
-    whole = pile([40], steps=120, states=4)
-    columns = type(whole.columns)(
-        np.concatenate(observations),
-        np.concatenate(actions),
-        None,
-        whole.columns.terminals,
-        whole.columns.timeouts,
-    )
-    return type(whole).from_flat(columns, whole.lengths)
-
-
-def share_above(scores, ours):
-    """Chance that one of ours ranks above one of the others."""
-    return float(np.mean(scores[ours][:, None] > scores[~ours][None]))
-
-
-def test_the_contrast_with_others_forgets_how_hard_a_task_is():
-    mixed = same_task_pile()
-    seeds = np.array([0, 2, 4, 6, 8, 1])
-    judge = Residual(steps_per_trajectory=64, train_steps=1024, updates=150, told_updates=150)
-    hard = np.arange(40) % 2 == 1
-    others = ~np.isin(np.arange(40), seeds)
-    plain, contrast = (
-        judge.open(task(mixed, mixed[seeds]), told=told)[0].confidence[0][others]
-        for told in (False, True)
-    )
-    # Of one policy's trajectories, the easy ones fit any imitator better.
-    ours = (np.arange(40) < 20)[others]
-    assert share_above(plain[ours], ~hard[others][ours]) > 0.9
-    assert share_above(contrast, ours) > share_above(plain, ours) + 0.1
-
-
-def told_round(judge, work, positive, rest):
-    verdict = Verdict(np.zeros((1, 12)), np.zeros((1, 2)), split=(positive, rest), told=True)
+def side_round(judge, work, positive, rest):
+    verdict = Verdict(np.zeros((1, 12)), np.zeros((1, 2)), split=(positive, rest))
     standing = Standing(verdict, Cut(0.0, "", None), positive, 1.0, start=True)
     return judge(replace(work, number=2, standing=standing))
 
 
-def test_a_network_that_is_told_the_side_judges_nobody_it_has_seen(tmp_path):
+def test_an_imitator_of_a_side_judges_nobody_it_has_seen(tmp_path):
     ours = np.arange(12) < 6
-    judge = replace(SMALL, told_updates=80)
-    work = task(shelf=tmp_path)
-    verdict = told_round(judge, work, ours, ~ours)
-    assert verdict.told
+    verdict = side_round(SMALL, task(shelf=tmp_path), ours, ~ours)
     scores = verdict.confidence[0]
     assert scores[:6].min() > 0 > scores[6:].max()
-    # Three networks leave out a third of each side, twice over.
+    # Three imitators of each side, each without a third of it.
     assert [t.network for t in verdict.training] == ["round-002-sides-0", "round-002-sides-1"]
     fresh = pile([4, 4], steps=100, states=3, random_seed=5)
-    rated = judge.apply(tmp_path, 2, fresh, Bench())[0]
+    rated = SMALL.apply(tmp_path, 2, fresh, Bench())[0]
     assert rated[:4].min() > 0 > rated[4:].max()
-    steps = np.concatenate(list(judge.steps(tmp_path, 2, fresh, Bench())))
+    steps = np.concatenate(list(SMALL.steps(tmp_path, 2, fresh, Bench())))
     assert steps.shape == (800,)
     assert steps[:400].mean() > 0 > steps[400:].mean()
 
 
-def test_sides_drawn_by_lot_have_no_advantage_over_each_other():
-    judge = replace(SMALL, told_updates=80)
+def test_sides_drawn_by_lot_have_little_advantage_over_each_other():
     honest, by_lot = np.arange(12) < 6, np.arange(12) % 2 == 0
     lead = []
     for side in (honest, by_lot):
-        scores = told_round(judge, task(), side, ~side).confidence[0]
+        scores = side_round(SMALL, task(), side, ~side).confidence[0]
         side = side | (np.arange(12) < 2)  # the seeds are never among the rest
         lead.append(min(scores[side].mean(), -scores[~side].mean()))
     assert lead[0] > 0.5

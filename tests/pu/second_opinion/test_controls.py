@@ -1,15 +1,17 @@
 """What tells two sides apart besides how they act."""
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 
-from pubc.pu.second_opinion.controls import check_controls
+from pubc.pu.second_opinion.controls import check_controls, traits_of
 from pubc.pu.second_opinion.rows import look
 from tests.pu.piles import pile
 
 
 def controls(mixed, kept):
-    return check_controls(mixed, look(mixed, 60, torch.device("cpu")), kept)
+    return check_controls(traits_of(look(mixed, 60, torch.device("cpu")), mixed.lengths), kept)
 
 
 def test_policies_that_start_alike_are_not_told_apart_by_their_start():
@@ -22,8 +24,6 @@ def test_another_start_is_found():
     mixed = pile([30, 30])
     shifted = mixed.columns.observations.copy()
     shifted[30 * 60 :, 0] += 4
-    from dataclasses import replace
-
     moved = replace(mixed, columns=replace(mixed.columns, observations=shifted))
     found = controls(moved, np.arange(60) < 30)
     assert found.start > 0.95
@@ -32,3 +32,13 @@ def test_another_start_is_found():
 
 def test_a_split_with_one_side_only_says_nothing():
     assert controls(pile([10, 10]), np.ones(20, bool)).start == 0.5
+
+
+def test_where_noise_begins_says_nothing():
+    mixed = pile([30, 30])
+    seen = mixed.columns.observations.copy()
+    smooth = np.cumsum(0.05 * seen[: 30 * 60].reshape(30, 60, -1), axis=1)
+    seen[: 30 * 60] = smooth.reshape(30 * 60, -1)
+    seen[30 * 60 :] += 1.0
+    noisy = replace(mixed, columns=replace(mixed.columns, observations=seen))
+    assert controls(noisy, np.arange(60) < 30).start == 0.5
