@@ -40,7 +40,8 @@ def judge_steps(
         seeds=ready.seeds,
         kept=(result.mask | ready.seeds) & ~ready.known_bad,
         bad=ready.known_bad,
-        elsewhere=elsewhere if len(elsewhere) else None,
+        # Marked stretches lie in the pile itself; their steps are marked there.
+        elsewhere=elsewhere if len(elsewhere) and ready.seed_steps is None else None,
         seed_steps=ready.seed_steps,
     )
     with threads(1):
