@@ -7,11 +7,11 @@
 
 A file holds `expert_steps`: which steps are the expert's own. Seeds are drawn from the
 trajectories of the source `expert`; where a file NAME-seed.npz lies beside it, those are the
-seeds. The whole filter runs, then every step is judged; --kept truth or seeds skips the filter and
-judges as if it had found exactly the clean trajectories, or nothing but the seeds. A line is printed and kept per run, with
-a sample of what the calibration weighs; --learn fits the calibration to such lines, prints how
-well it holds for each family when learned without it, and the numbers for
-`pubc.pu.steps.step_settings`.
+seeds. The whole filter runs, then every step is judged; --kept truth or seeds skips the filter
+and judges as if it had found exactly the clean trajectories, or nothing but the seeds. A line is
+printed and kept per run, with a sample of what the calibration weighs; --learn fits the
+calibration to such lines, prints how well it holds for each family when learned without it, and
+the numbers for `pubc.pu.steps.step_settings`.
 """
 
 import argparse
@@ -30,7 +30,9 @@ from pubc.runs.segments.run_steps import judge_steps
 from pubc.streams import Key
 
 SAMPLE = 3000
-NUMBERS = ("by_chain", "by_window", "by_trajectory", "by_kept")
+NUMBERS = ("by_chain", "by_window")
+"""What the calibration weighs. The mean of the trajectory and whether it is kept were tried:
+where no trajectory is clean, nothing is kept and most steps are the expert's all the same."""
 
 
 def borders(confidence, own, lengths):
@@ -75,8 +77,7 @@ def measure(path, count, draw, how):
     confidence = np.concatenate([part.confidence for part in parts])
     local = (share > 0) & (share < 1)
     at = np.repeat(local, mixed.lengths)
-    kept = np.repeat(np.where(result.mask | ready.seeds, 1.0, -1.0), mixed.lengths)
-    numbers = np.column_stack([np.concatenate([part.numbers for part in parts]), kept])
+    numbers = np.concatenate([part.numbers for part in parts])
     some = np.sort(rng.choice(len(own), min(SAMPLE, len(own)), replace=False))
     return {
         "file": path.stem, "draw": draw, "seeds": count, "status": result.status, "kept": how,
@@ -104,7 +105,7 @@ def fit(numbers, own, weights, penalty=1e-3):
 
 def learn(lines):
     files = np.concatenate([[line["file"]] * len(line["own"]) for line in lines])
-    numbers = np.concatenate([np.array(line["numbers"]) for line in lines])
+    numbers = np.concatenate([np.array(line["numbers"])[:, : len(NUMBERS)] for line in lines])
     own = np.concatenate([np.array(line["own"]) for line in lines])
     local = np.concatenate([np.array(line["local"]) for line in lines]).astype(bool)
     weights = np.ones(len(own)) / len(own)

@@ -46,7 +46,7 @@ def judge_steps(
     )
     with threads(1):
         model = learn_steps(ready.mixed, known, key, settings)
-        yield from model.judge(ready.mixed, known.kept)
+        yield from model.judge(ready.mixed)
 
 
 def segments_of(folder: Path, planned: Plan, warn: Callable[[str], None]) -> TrajectorySet | None:
