@@ -7,26 +7,32 @@
 
 A file holds `expert_steps`: which steps are the expert's own. Seeds are drawn from the
 trajectories of the source `expert`; where a file NAME-seed.npz lies beside it, those are the
-seeds. The whole filter runs, then every step is judged. A line is printed and kept per run, with
-a sample of what the calibration weighs; --learn fits the calibration to such lines, prints how
-well it holds for each family when learned without it, and the numbers for
-`pubc.pu.steps.step_settings`.
+seeds. The whole filter runs, then every step is judged; --kept truth or seeds skips the filter
+and judges as if it had found exactly the clean trajectories, or nothing but the seeds. A line is
+printed and kept per run, with a sample of what the calibration weighs; --learn fits the
+calibration to such lines, prints how well it holds for each family when learned without it, and
+the numbers for `pubc.pu.steps.step_settings`.
 """
 
 import argparse
 import json
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
 import pubc
 from pubc.metrics import roc_auc
+from pubc.runs.find_expert import prepare
+from pubc.runs.named_trajectories import seeds_in
 from pubc.runs.segments.run_steps import judge_steps
 from pubc.streams import Key
 
 SAMPLE = 3000
-NUMBERS = ("by_chain", "by_window", "by_trajectory", "by_kept")
+NUMBERS = ("by_chain", "by_window")
+"""What the calibration weighs. The mean of the trajectory and whether it is kept were tried:
+where no trajectory is clean, nothing is kept and most steps are the expert's all the same."""
 
 
 def borders(confidence, own, lengths):
@@ -41,7 +47,17 @@ def borders(confidence, own, lengths):
     return float(np.median(away)) if away else float("nan")
 
 
-def measure(path, count, draw):
+def found(mixed, seeds, clean, draw, how):
+    """The pile as a filter sees it, and what it finds, or what it would find."""
+    if how == "filter":
+        finder = pubc.ExpertFinder(random_seed=draw).fit(mixed, seeds=seeds)
+        return finder._home.planned.ready, finder.result_
+    ready = prepare(mixed, seeds_in(mixed, seeds))
+    kept = clean if how == "truth" else ready.seeds
+    return ready, SimpleNamespace(mask=kept | ready.seeds, status=how)
+
+
+def measure(path, count, draw, how):
     mixed = pubc.load(path)
     own = np.asarray(mixed.columns.extras["expert_steps"]).reshape(-1).astype(bool)
     beside = path.with_name(f"{path.stem}-seed{path.suffix}")
@@ -51,23 +67,21 @@ def measure(path, count, draw):
     else:
         experts = np.flatnonzero(mixed.sources == "expert")
         seeds = np.sort(rng.choice(experts, count, replace=False)).tolist()
+    share = np.add.reduceat(own, mixed.offsets[:-1]) / mixed.lengths
     began = time.perf_counter()
-    finder = pubc.ExpertFinder(random_seed=draw).fit(mixed, seeds=seeds)
+    ready, result = found(mixed, seeds, share == 1, draw, how)
     filtered = time.perf_counter() - began
-    ready = finder._home.planned.ready
     began = time.perf_counter()
-    parts = list(judge_steps(ready, finder.result_, Key(draw)))
+    parts = list(judge_steps(ready, result, Key(draw)))
     judged = time.perf_counter() - began
     confidence = np.concatenate([part.confidence for part in parts])
-    share = np.add.reduceat(own, mixed.offsets[:-1]) / mixed.lengths
     local = (share > 0) & (share < 1)
     at = np.repeat(local, mixed.lengths)
-    kept = np.repeat(np.where(finder.mask_ | ready.seeds, 1.0, -1.0), mixed.lengths)
-    numbers = np.column_stack([np.concatenate([part.numbers for part in parts]), kept])
+    numbers = np.concatenate([part.numbers for part in parts])
     some = np.sort(rng.choice(len(own), min(SAMPLE, len(own)), replace=False))
     return {
-        "file": path.stem, "draw": draw, "seeds": count, "status": finder.status_,
-        "kept_right": float(np.mean(finder.mask_ == (share == 1))),
+        "file": path.stem, "draw": draw, "seeds": count, "status": result.status, "kept": how,
+        "kept_right": float(np.mean(result.mask == (share == 1))),
         "auc_local": roc_auc(confidence[at], own[at]), "auc_all": roc_auc(confidence, own),
         "right": float(np.mean((confidence >= 0.5) == own)),
         "border": borders(confidence[at], own[at], mixed.lengths[local]),
@@ -91,7 +105,7 @@ def fit(numbers, own, weights, penalty=1e-3):
 
 def learn(lines):
     files = np.concatenate([[line["file"]] * len(line["own"]) for line in lines])
-    numbers = np.concatenate([np.array(line["numbers"]) for line in lines])
+    numbers = np.concatenate([np.array(line["numbers"])[:, : len(NUMBERS)] for line in lines])
     own = np.concatenate([np.array(line["own"]) for line in lines])
     local = np.concatenate([np.array(line["local"]) for line in lines]).astype(bool)
     weights = np.ones(len(own)) / len(own)
@@ -116,6 +130,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--first-draw", type=int, default=0)
+    parser.add_argument("--kept", choices=("filter", "truth", "seeds"), default="filter")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--learn", type=Path)
     asked = parser.parse_args()
@@ -124,7 +139,7 @@ def main():
         return
     for draw in range(asked.first_draw, asked.first_draw + asked.draws):
         for path in asked.files:
-            line = measure(path, asked.seeds, draw)
+            line = measure(path, asked.seeds, draw, asked.kept)
             if asked.out is not None:
                 with asked.out.open("a") as file:
                     file.write(json.dumps(line) + "\n")

@@ -78,7 +78,7 @@ def read(path: Path) -> list[Record]:
             cell = document.pop("cell")
             if document.pop("key") != key_of(cell):
                 raise ValueError("the key is not the hash of the cell")
-        except (ValueError, KeyError, AttributeError, TypeError) as error:
+        except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
             raise DataError(
                 f"{path}: line {number} is not a record of pubc ({error}).",
                 code="bad_record",

@@ -76,3 +76,21 @@ def test_a_set_from_memory_is_the_set_from_its_file(tmp_path):
 def test_wrong_arrays_are_refused_in_words(call, error, said):
     with pytest.raises(error, match=said):
         call()
+
+
+def test_saving_replaces_only_what_pubc_wrote_and_nobody_changed(tmp_path):
+    from pubc.storage import verify
+    from tests.policies.sets import tiny
+
+    mine, own = tmp_path / "thesis.npz", tmp_path / "own.npz"
+    mine.write_bytes(b"years of work")
+    with pytest.raises(UsageError, match="did not write"):
+        pubc.save(mine, tiny(2, 5), overwrite=True)
+    assert mine.read_bytes() == b"years of work"
+    pubc.save(own, tiny(2, 5))
+    pubc.save(own, tiny(3, 5), overwrite=True)
+    assert verify(own) == []
+    assert len(pubc.load(own)) == 3
+    own.write_bytes(own.read_bytes() + b"x")
+    with pytest.raises(UsageError, match="is not the file that"):
+        pubc.save(own, tiny(2, 5), overwrite=True)

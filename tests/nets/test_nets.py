@@ -163,3 +163,16 @@ def test_training_does_not_load_the_compiler():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_a_flipped_bit_in_a_stored_network_is_found(tmp_path):
+    path = tmp_path / "network.safetensors"
+    save_tensors(path, {"w": torch.arange(8.0), "b": torch.zeros(0)}, {"number": 1})
+    tensors, about = load_tensors(path)
+    assert about == {"number": 1}
+    assert torch.equal(tensors["w"], torch.arange(8.0))
+    data = bytearray(path.read_bytes())
+    data[-3] ^= 1
+    path.write_bytes(bytes(data))
+    with pytest.raises(DataError, match="not the network that pubc wrote"):
+        load_tensors(path)

@@ -10,14 +10,23 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+
 import pubc
+from pubc import zoo
 from pubc.cli.main import main
+from pubc.policies.policy_folder import save
+from pubc.results import read
+from pubc.storage import renew_files
+from tests.policies.sets import random_policy, tiny
 from tests.pu.piles import pile
 from tests.reliability import quick_recipe, samples
 from tests.reliability.faults import Scene
+from tests.report.build import make_run
 
 assert quick_recipe  # imported for its recipe
 
+_CARD = {"environment": "Pendulum-v1", "name": "mine", "algorithm": "td3", "steps": 5}
 FILTER = (
     "filter", "mixed.npz", "--out", "run", "--seed-episodes", "0,1", "--recipe", "quick",
     "--workers", "1", "--json",
@@ -75,6 +84,94 @@ def filter_over(resume: bool) -> Callable[[Path], Scene]:
     return build
 
 
+def report_inside(folder: Path) -> Scene:
+    """A report drawn anew inside a run, by a version that says something else."""
+    make_run(folder / "run", 12, 1)
+    _run(folder, "report", "run", "--json")
+    page = folder / "run" / "report.html"
+    renew_files(folder / "run", {page.name: page.read_bytes() + b"<!-- earlier -->"})
+    return Scene(folder, ("report", "run", "--json"), ("run",))
+
+
+def report_outside(force: bool) -> Callable[[Path], Scene]:
+    def build(folder: Path) -> Scene:
+        make_run(folder / "run", 12, 1)
+        make_run(folder / "other", 10, 1)
+        words = ("report", "run", "--out", "page", "--json")
+        if force:
+            _run(folder, "report", "other", "--out", "page", "--json")
+            words += ("--force",)
+        return Scene(folder, words, ("page",))
+
+    return build
+
+
+def train(force: bool) -> Callable[[Path], Scene]:
+    def build(folder: Path) -> Scene:
+        pubc.save(folder / "set.npz", tiny(6, 10, observations=3, actions=1))
+        words = ("train", "set.npz", "--out", "policy", "--updates", "4", "--batch-size", "8")
+        words = (*words, "--device", "cpu", "--checkpoint-seconds", "0", "--json")
+        if force:
+            _run(folder, *words, "--random-seed", "5")
+            words += ("--force",)
+
+        def again(here: Path) -> tuple[str, ...]:
+            if (here / "policy").exists() and not force and not list(here.glob("*.training")):
+                return words
+            return (*words, "--resume")
+
+        return Scene(folder, words, ("policy",), again=again)
+
+    return build
+
+
+def export(force: bool) -> Callable[[Path], Scene]:
+    def build(folder: Path) -> Scene:
+        save(folder / "policy", random_policy(3, 1), about={"learner": "bc"})
+        words = ("export", "policy", "out.pt", "--json")
+        if force:
+            save(folder / "other", random_policy(3, 1, seed=1), about={"learner": "bc"})
+            _run(folder, "export", "other", "out.pt", "--json")
+            words += ("--force",)
+        return Scene(folder, words, ("out.pt",))
+
+    return build
+
+
+def evaluate(folder: Path) -> Scene:
+    """A record added to a file: what was in it stays, and the new line is whole or not there."""
+    save(folder / "policy", random_policy(3, 1), about={"learner": "bc"})
+    words = ("evaluate", "policy", "--env", "Pendulum-v1", "--episodes", "1", "--json")
+    words = (*words, "--record", "records.jsonl")
+    _run(folder, *words)
+    before = (folder / "records.jsonl").read_bytes()
+
+    def whole(path: Path) -> bool:
+        found = path.read_bytes()
+        return found.startswith(before) and found != before and len(read(path)) > 1
+
+    return Scene(folder, words, ("records.jsonl",), whole=whole)
+
+
+def collect(force: bool) -> Callable[[Path], Scene]:
+    def build(folder: Path) -> Scene:
+        words = (
+            "collect", "custom", "mixed.npz", "--environment", "Pendulum-v1", "--json",
+            "--policy", "a=mine.safetensors", "--policy", "b=mine.safetensors",
+            "--trajectories-per-source", "1", "--seed-steps", "0", "--processes", "1",
+        )  # fmt: skip
+        rng = np.random.default_rng(0)
+        arrays = {"w0": rng.normal(size=(3, 1)), "b0": np.zeros(1)}
+        card = {"network": "tanh", "observation_size": 3, "action_size": 1, "action_limit": 2.0}
+        zoo.write(folder / "mine.safetensors", arrays, {**card, **_CARD})
+        if force:
+            _run(folder, *words, "--random-seed", "5")
+            words += ("--force",)
+        return Scene(folder, words, ("mixed.npz",))
+
+    return build
+
+
 def _pile(folder: Path) -> None:
     pubc.save(folder / "mixed.npz", pile([4, 4], steps=30, states=2))
 
@@ -93,4 +190,14 @@ SCENES = {
     "filter": filter_anew,
     "filter again, then --force": filter_over(resume=False),
     "filter again, then --resume": filter_over(resume=True),
+    "report in a run": report_inside,
+    "report": report_outside(force=False),
+    "report again": report_outside(force=True),
+    "train": train(force=False),
+    "train again": train(force=True),
+    "export": export(force=False),
+    "export again": export(force=True),
+    "evaluate --record": evaluate,
+    "collect": collect(force=False),
+    "collect again": collect(force=True),
 }

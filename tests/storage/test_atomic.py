@@ -309,3 +309,24 @@ def test_a_line_that_does_not_fit_leaves_the_journal_as_it_was(tmp_path, monkeyp
 def test_every_name_of_the_door_is_there():
     for name in storage.__all__:
         assert getattr(storage, name) is not None
+
+
+def test_half_a_line_goes_only_where_a_note_proves_it_ours(tmp_path):
+    from pubc.storage.disk import temporary
+
+    path = tmp_path / "records.jsonl"
+    append_line(path, {"a": 1})
+    whole = path.read_bytes()
+    line = '{"b": 2}\n'
+    note = temporary(path)
+    gone = note.with_name(note.name.replace(f"-{os.getpid()}-", "-4194305-"))
+    gone.write_text(json.dumps({"at": len(whole), "line": line}))
+    path.write_bytes(whole + b'{"b"')
+    append_line(path, {"c": 3})
+    assert path.read_bytes() == whole + b'{"c": 3}\n'
+    assert not gone.exists()
+    gone.write_text(json.dumps({"at": len(whole), "line": line}))
+    path.write_bytes(whole + b"my own notes")  # a stranger's, although a note is there
+    with pytest.raises(DataError, match="no newline"):
+        append_line(path, {"c": 3})
+    assert path.read_bytes() == whole + b"my own notes"

@@ -32,6 +32,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "pubc score mixed.npz --filter run",
         "pubc score mixed.npz --filter run --out scores.csv",
     ),
+    "weights": (
+        "pubc weights run --for torch --out weights.npy",
+        "pubc weights run --for d3rlpy --out segments.h5",
+    ),
     "convert": (
         "pubc convert mixed.npz mixed.store",
         "pubc convert mixed.npz robot-set --to lerobot",
@@ -43,6 +47,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "pubc train mixed.npz --algo dwbc --positives good.npz --updates 500 --out weighted",
         "pubc train run --epochs 4 --evaluate-every 200 --env ant --evaluate-episodes 2 --out seen",
         "pubc train run --epochs 2 --random-seeds 0-2 --out many",
+        "pubc train --weights run --epochs 2 --out by-steps",
     ),
     "evaluate": (
         "pubc evaluate policy --env ant --episodes 5",

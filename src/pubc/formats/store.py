@@ -19,6 +19,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from pubc.errors import DataError
+from pubc.formats.core.checks import check_words
 from pubc.formats.core.findings import Findings
 from pubc.formats.core.options import ReadOptions
 from pubc.storage import atomic_folder, hash_file, mark_entry, read_manifest
@@ -87,6 +88,9 @@ def read(path: Path, options: ReadOptions, findings: Findings) -> TrajectorySet:
         )
     except DataError as error:
         findings.refuse(error.code, str(error), field=error.field, index=error.index)
+    check_words(trajectories.ids, "ids", findings)
+    if trajectories.sources is not None:
+        check_words(trajectories.sources, "sources", findings)
     if options.strict and any(p.outcome != "noticed" for p in trajectories.problems):
         first = next(p for p in trajectories.problems if p.outcome != "noticed")
         findings.refuse(first.code, f"{first.message} (refused: --strict)", field=first.field)

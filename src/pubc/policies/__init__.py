@@ -92,15 +92,13 @@ def trainer(
         >>> run = trainer("bc", mixed, TrainOptions(epochs=2))  # doctest: +SKIP
         >>> [run.advance(epoch)["loss"] for epoch in range(run.epochs)]  # doctest: +SKIP
         [0.31, 0.12]
+        >>> run.policy().act(observations)  # doctest: +SKIP
     """
     from pubc.nets import pick_device
-    from pubc.select import top_returns
 
     where = pick_device(device)
     _refuse_weights(name, weights)
-    if percent := _PERCENT.match(check_name(name)):
-        share = float(percent.group(1)) / 100
-        trajectories, name = trajectories[top_returns(trajectories, share)], "bc"
+    trajectories, name = _best_share(trajectories, name)
     if name == "bc":
         from pubc.policies.cloning.bc import Clone
 
@@ -158,12 +156,9 @@ def stacked_trainer(
     from pubc.policies.stacked.stacked_dwbc import StackedDwbc
     from pubc.policies.stacked.stacked_offline import LEARNERS as STACKED
     from pubc.policies.stacked.stacked_offline import StackedOffline
-    from pubc.select import top_returns
 
     where = pick_device(device)
-    if percent := _PERCENT.match(check_name(name)):
-        share = float(percent.group(1)) / 100
-        trajectories, name = trajectories[top_returns(trajectories, share)], "bc"
+    trajectories, name = _best_share(trajectories, name)
     made: Stack
     if name == "bc" and where.type == "cpu":
         made = InTurn(trajectories, options, random_seeds=random_seeds)
@@ -180,6 +175,16 @@ def stacked_trainer(
             f"{', '.join(STACKED)}."
         )
     return Many(made)
+
+
+def _best_share(trajectories: TrajectorySet, name: str) -> tuple[TrajectorySet, str]:
+    """N%bc is bc of the trajectories with the highest returns; other learners take all."""
+    from pubc.select import top_returns
+
+    percent = _PERCENT.match(check_name(name))
+    if percent is None:
+        return trajectories, name
+    return trajectories[top_returns(trajectories, float(percent.group(1)) / 100)], "bc"
 
 
 def _needed(positives: TrajectorySet | None) -> TrajectorySet:

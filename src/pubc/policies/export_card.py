@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pubc.errors import DataError
 from pubc.nets import CLIP
 from pubc.policies.policy_folder import TrainedPolicy
 from pubc.version import __version__
@@ -32,8 +33,10 @@ def card(policy: TrainedPolicy, about: Mapping[str, Any], inputs: Sequence[str])
     """
     arrays = policy.tensors()
     size = policy.observation_size
-    data = about.get("data") or {}
+    data = about.get("data")
+    data = data if isinstance(data, Mapping) else {}
     keys = data.get("observation_keys") or [{"key": "observations", "size": size}]
+    _check_keys(keys, size)
     return {
         "pubc": __version__,
         "inputs": list(inputs),
@@ -78,6 +81,24 @@ def observation_keys(record: Any, size: int) -> list[dict[str, Any]]:
     if sum(key["size"] for key in keys) != size:
         return [{"key": "observations", "size": size}]
     return keys
+
+
+def _check_keys(keys: Any, size: int) -> None:
+    """A robot is fed by what the card says of the order, so a card that cannot be is refused."""
+    plain = isinstance(keys, list) and all(
+        isinstance(key, Mapping)
+        and isinstance(key.get("key"), str)
+        and isinstance(key.get("size"), int)
+        and key["size"] > 0
+        for key in keys
+    )
+    if not plain or sum(key["size"] for key in keys) != size:
+        raise DataError(
+            "config.json: data.observation_keys must be a list of keys and sizes that add up to "
+            f"the {size} dimensions of the observation. Found {str(keys)[:60]!r}.",
+            code="bad_policy",
+            field="data.observation_keys",
+        )
 
 
 def _places(keys: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

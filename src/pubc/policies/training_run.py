@@ -217,6 +217,7 @@ class Session:
             if faults:
                 continue
             facts = read_json(path / "state.json")
+            _check_state(path, facts)
             if facts["run"] != self._identity():
                 raise UsageError(
                     f"{self.folder} was begun with other data or options. Give the same ones, "
@@ -254,6 +255,16 @@ class Session:
             )
         for old in self._checkpoints()[:-_KEEP]:
             shutil.rmtree(old, ignore_errors=True)
+
+
+def _check_state(path: Path, facts: Mapping[str, Any]) -> None:
+    history = facts.get("history")
+    whole = isinstance(facts.get("trainer"), dict) and isinstance(facts.get("run"), dict)
+    if not whole or not isinstance(history, list) or not all(isinstance(h, dict) for h in history):
+        raise DataError(
+            f"{path}: state.json is not that of a checkpoint. Delete the folder to start afresh.",
+            code="bad_checkpoint",
+        )
 
 
 def shown(metrics: Mapping[str, float]) -> dict[str, float]:

@@ -22,7 +22,9 @@ from pubc.report import sentences as words
 from pubc.report import summary
 from pubc.report.compare_runs import comparison_payload
 from pubc.report.payload import run_payload, to_json
+from pubc.report.step_strips import WIDTH, step_strips
 from pubc.runs.folder.run_reading import Run
+from pubc.runs.segments.steps_file import STEPS_FILE
 from pubc.runs.statuses import verdict
 from pubc.version import __version__
 
@@ -113,6 +115,9 @@ def _about(run: Run, drawn: Mapping[str, Any]) -> dict[str, Any]:
         "problems": [p for p in document.get("problems") or [] if p["outcome"] != "noticed"],
         "groups": summary.groups(run),
         "sparks": bool(drawn["sparks"]),
+        "strips": step_strips(run),
+        "strip_width": WIDTH,
+        "steps_kept": (run.path / STEPS_FILE).exists(),
         "sources": summary.sources(run),
         "truth": None if run.truth is None else document["truth_report"],
         "truth_tiles": summary.truth_tiles(run),
@@ -128,6 +133,8 @@ def _sections(run: Run | None, facts: Any, policies: Any) -> list[tuple[str, str
     found = []
     if run is not None:
         found += [("cut", "The cut"), ("groups", "Kept and dropped"), ("borderline", "Borderline")]
+        if (run.path / STEPS_FILE).exists():
+            found.append(("steps", "Steps"))
         if run.scores.sources is not None:
             found.append(("sources", "Truth" if run.truth is not None else "Sources"))
         found.append(("all", "All trajectories"))

@@ -87,7 +87,7 @@ def _metrics(folder: Path) -> list[dict[str, Any]]:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         if not all(_number(row["epoch"]) for row in rows):
             raise ValueError("an epoch is not a number")
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise DataError(
             f"{path}: expected one JSON object with an epoch per line ({error}).",
             code="bad_metrics",

@@ -37,6 +37,9 @@ class FilterConfig:
     seed_source: str | None = None
     """Seeds are trajectories of this policy, drawn by --random-seed; needs a dataset that
     says which policy acted."""
+    seed_steps_column: str | None = None
+    """Seeds are the steps that this column of the dataset marks, such as LeRobot's intervention:
+    true or 1 where the expert acts."""
     seed_count: int = 2
     """How many to draw with --seed-source."""
     bad_episodes: str | None = None

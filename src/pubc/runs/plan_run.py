@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from pubc.trajectory import TrajectorySet
 __all__ = ["Plan", "plan", "plan_in_memory"]
 
 Mask = NDArray[np.bool_]
-_WAYS = ("top", "episodes", "from", "source", "count")
+_WAYS = ("top", "episodes", "from", "source", "steps_column", "count")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,6 +57,7 @@ def plan(config: FilterConfig, data: Path) -> Plan:
     mixed = formats.read(data, config.reading)
     seeds = choose_seeds(config, mixed)
     ready = prepare(mixed, seeds.trajectories, choose_bad(config, mixed), recipe)
+    ready = replace(ready, seed_steps=seeds.steps)
     truth = truth_mask(mixed, config.truth)
     document = begin_document(config, data, mixed, ready, seeds, recipe)
     return Plan(config, data, mixed, ready, recipe, truth, document)

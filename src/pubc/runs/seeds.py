@@ -14,6 +14,7 @@ from pubc.errors import DataError, UnknownNameError, UsageError
 from pubc.formats.minari import minari_ids
 from pubc.labels import parts_of, read_labels
 from pubc.runs.filter_config import FilterConfig
+from pubc.runs.segments.seed_steps import marked_steps, marked_stretches
 from pubc.select import by_ids, by_source, listed_ids, top_returns
 from pubc.streams import Key
 from pubc.trajectory import TrajectorySet
@@ -34,6 +35,8 @@ class Seeds:
     """The seed positives."""
     asked: dict[str, Any]
     """How they were named, for run.json."""
+    steps: NDArray[np.bool_] | None = None
+    """Which steps are seeds, where that was said of steps."""
 
 
 def choose_seeds(config: FilterConfig, mixed: TrajectorySet) -> Seeds:
@@ -51,16 +54,21 @@ def choose_seeds(config: FilterConfig, mixed: TrajectorySet) -> Seeds:
         "episodes": config.seed_episodes,
         "from": None if elsewhere is None else str(elsewhere.resolve()),
         "source": config.seed_source,
+        "steps_column": config.seed_steps_column,
     }
     ways = [name for name, value in given.items() if value is not None]
     if len(ways) > 1:
-        flags = ["--labels" if way == "labels" else f"--seed-{way}" for way in ways]
+        flags = ["--labels" if w == "labels" else f"--seed-{w.replace('_', '-')}" for w in ways]
         raise UsageError(f"Name seeds in one way. Got {' and '.join(flags)}.")
     how = ways[0] if ways else "top"
     asked: dict[str, Any] = {"how": how, **given, "count": None}
     if how == "labels":
         assert marked is not None
         return Seeds(marked.good, asked)
+    if how == "steps_column":
+        name = str(config.seed_steps_column)
+        steps = marked_steps(mixed, name)
+        return Seeds(marked_stretches(mixed, steps, name), asked, steps)
     if how == "episodes":
         names = listed_ids(mixed, str(config.seed_episodes))
         return Seeds(mixed[by_ids(mixed, names)], asked)

@@ -15,6 +15,7 @@ from pubc.storage.disk import (
     exchange,
     flush,
     flush_folders,
+    leftovers,
     refuse_existing,
     remove,
     temporary,
@@ -145,7 +146,8 @@ def append_line(path: Path, document: Mapping[str, Any], *, own: bool = False) -
     """Append one JSON line and flush it.
 
     A last line without its newline is completed where it is whole. Where it is not, it may be
-    what a kill left of our own append or what somebody was writing, and nothing tells which.
+    what a kill left of our own append or what somebody was writing: a note that lies beside the
+    file while a line is appended tells which, and only what is ours is cut off.
 
     Args:
         path: The file; made where there is none.
@@ -158,6 +160,38 @@ def append_line(path: Path, document: Mapping[str, Any], *, own: bool = False) -
         EnvironmentFailure: The disk said no; the file is as it was.
     """
     line = json.dumps(document, allow_nan=False).encode() + b"\n"
+    if own:
+        _append(path, line, own=True)
+        return
+    with disk_words(path):
+        _undo_killed(path)
+        note = temporary(path)
+        try:
+            at = path.stat().st_size if path.exists() else 0
+            note.write_text(json.dumps({"at": at, "line": line.decode()}), encoding="utf-8")
+            flush(note)
+            _append(path, line, own=False)
+        finally:
+            remove(note)
+
+
+def _undo_killed(path: Path) -> None:
+    """Cut off what killed processes left of a line, as their notes prove it to be theirs."""
+    for note in leftovers(path) if path.is_file() else ():
+        with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
+            told = json.loads(note.read_bytes())
+            at, line = int(told["at"]), str(told["line"]).encode()
+            with path.open("rb+") as file:
+                file.seek(at)
+                tail = file.read()
+                # The newline is for a last line that had none.
+                ours = any(whole.startswith(tail) for whole in (line, b"\n" + line))
+                if tail and ours and not tail.endswith(b"\n"):
+                    file.truncate(at)
+                    os.fsync(file.fileno())
+
+
+def _append(path: Path, line: bytes, *, own: bool) -> None:
     with disk_words(path), path.open("ab+", buffering=0) as file:
         before = file.seek(0, os.SEEK_END)
         tail = _open_line(path)
@@ -185,6 +219,7 @@ def check_lines(path: Path) -> None:
     """
     if os.path.lexists(path):
         with disk_words(path):
+            _undo_killed(path)
             tail = _open_line(path)
         if tail and not _is_json(tail):
             _refuse_half(path)

@@ -23,6 +23,7 @@ __all__ = [
     "flush",
     "flush_folders",
     "is_temporary",
+    "leftovers",
     "refuse_existing",
     "remove",
     "sweep",
@@ -101,16 +102,23 @@ def sweep(path: Path) -> None:
     A process killed between retiring an old folder and naming the new one leaves the old
     one under a hidden name: it is put back. Everything else that is left over goes.
     """
-    host = this_host()
-    for sibling in list(path.parent.iterdir()):
-        head, _, tail = sibling.name.rpartition(f".{path.name}.")
-        match = _TEMPORARY.fullmatch(f".{tail}") if not head else None
-        if not match or match["host"] != host or alive(int(match["pid"])):
-            continue
-        if match["kind"] == "old" and not path.exists():
+    for sibling in leftovers(path):
+        match = _TEMPORARY.search(sibling.name)
+        if match is not None and match["kind"] == "old" and not path.exists():
             os.rename(sibling, path)
         else:
             remove(sibling)
+
+
+def leftovers(path: Path) -> list[Path]:
+    """What dead processes of this machine left beside `path` under names for it."""
+    host, found = this_host(), []
+    for sibling in sorted(path.parent.iterdir()):
+        head, _, tail = sibling.name.rpartition(f".{path.name}.")
+        match = _TEMPORARY.fullmatch(f".{tail}") if not head else None
+        if match and match["host"] == host and not alive(int(match["pid"])):
+            found.append(sibling)
+    return found
 
 
 def exchange(new: Path, path: Path) -> Path:

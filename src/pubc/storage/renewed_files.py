@@ -31,24 +31,25 @@ def renew_files(folder: Path, files: Mapping[str, bytes]) -> None:
         EnvironmentFailure: The disk said no; the folder is as it was, or as it should be.
     """
     before = read_manifest(folder)
-    staged: dict[str, Path] = {}
     with disk_words(folder):
+        # Beside the folder: whatever a kill leaves inside it would not be in its manifest.
+        stage = temporary(Path(os.path.abspath(folder)))
+        stage.mkdir()
         try:
             entries = dict(before["files"])
             for name, content in files.items():
-                staged[name] = temporary(folder / name)
-                staged[name].write_bytes(content)
-                (entry,) = file_manifest(staged[name], kind="")["files"].values()
-                entries[name] = entry
+                (stage / name).write_bytes(content)
+                entries |= file_manifest(stage / name, kind="")["files"]
             coming = {**before, "files": entries}
-            write_sealed(folder / MANIFEST, {**before, NEXT: coming})
+            write_sealed(stage / MANIFEST, {**before, NEXT: coming})
+            os.replace(stage / MANIFEST, folder / MANIFEST)
             flush(folder)
-            for name, new in staged.items():
-                os.replace(new, folder / name)
+            for name in files:
+                os.replace(stage / name, folder / name)
             flush(folder)
             with contextlib.suppress(EnvironmentFailure, OSError):
                 # All is in place; the manifest for both fits as well as the one that follows it.
-                write_sealed(folder / MANIFEST, coming)
+                write_sealed(stage / MANIFEST, coming)
+                os.replace(stage / MANIFEST, folder / MANIFEST)
         finally:
-            for new in staged.values():
-                remove(new)
+            remove(stage)

@@ -95,7 +95,15 @@ def read(path: Path) -> NumpyPolicy:
     network = str(facts["network"])
     if network not in NETWORKS:
         raise UnknownNameError("policy network", network, NETWORKS)
-    policy = NETWORKS[network](arrays, float(facts.get("action_limit", 1.0)), str(path))
+    limit = facts.get("action_limit", 1.0)
+    if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 < limit < 1e30:
+        raise DataError(
+            f"{path.with_suffix('.json')}: action_limit must be a number above 0. Found "
+            f"{str(limit)[:60]!r}.",
+            code="bad_card",
+            field="action_limit",
+        )
+    policy = NETWORKS[network](arrays, float(limit), str(path))
     sizes = (policy.observation_size, policy.action_size)
     if sizes != (facts["observation_size"], facts["action_size"]):
         raise DataError(

@@ -279,3 +279,14 @@ def test_random_seeds_that_mean_nothing_are_refused(data: Path, capsys, words: s
     code, _, err = run_line(f"train data.npz --out many {words}", capsys)
     assert code == 2
     assert sentence in err
+
+
+@pytest.mark.parametrize("seeds", ["--random-seed 0", "--random-seeds 0-1"])
+def test_a_folder_of_others_is_refused_before_anything_is_read(in_folder, capsys, seeds):
+    for place in ("mine", "mine/seed-1"):
+        Path(place).mkdir()
+        Path(place, "thesis.txt").write_text("years of work")
+    code, _, err = run_line(f"train missing.npz --out mine --force {seeds}", capsys)
+    assert code == 2
+    assert "--force does not replace it" in err
+    assert Path("mine/seed-1/thesis.txt").exists()

@@ -5,12 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import pubc
 from pubc.errors import DataError
 from pubc.formats.core.assemble import Raw, assemble
 from pubc.formats.core.checks import Ranges
 from pubc.formats.core.findings import Findings, plural
 from pubc.formats.core.motion import check_motion, likely_length
 from pubc.formats.core.options import ReadOptions
+from pubc.storage import read_manifest, seal
 from pubc.trajectory import Columns, TrajectorySet
 from tests.reliability.samples import LENGTHS, ROWS, flat
 
@@ -196,3 +198,28 @@ def test_lengths_are_counted_in_words():
         "1,000 trajectories",
     ]
     assert sum(LENGTHS) == ROWS
+
+
+@pytest.mark.parametrize("field", ["ids", "sources"])
+@pytest.mark.parametrize("suffix", [".npz", ".store"])
+def test_half_a_character_in_a_name_is_refused_at_the_door(tmp_path, capsys, field, suffix):
+    from tests.cli.calling import run
+    from tests.pu.piles import pile
+
+    mixed = pile([3, 3], steps=20, states=2)
+    path = tmp_path / f"set{suffix}"
+    pubc.save(path, mixed)
+    words = np.array(["fine", "half \ud800", "c", "d", "e", "f"])
+    if suffix == ".npz":
+        with np.load(path) as archive:
+            arrays = {**archive, field: words}
+        np.savez(path, **arrays)
+    else:
+        np.save(path / f"{field}.npy", words)
+        about = {k: v for k, v in read_manifest(path).items() if k not in ("kind", "files", "seal")}
+        seal(path, kind="store", about=about)
+    for command in (("inspect",), ("filter", "--out", tmp_path / "run", "--seed-top", "0.3")):
+        code, _, err = run(capsys, command[0], path, *command[1:], "--isolate", "off")
+        assert code == 3, err
+        assert f"{field}: 'half \\ud800' at position 1 holds half a character" in err
+    assert not (tmp_path / "run").exists()

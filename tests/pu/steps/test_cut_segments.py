@@ -11,7 +11,7 @@ def judged(confidence: list[float], columns: np.ndarray | None = None, known: fl
     size = len(values)
     made = np.zeros((size, 2), np.float32) if columns is None else columns.astype(np.float32)
     known_values = np.full(size, known, np.float32)
-    return JudgedSteps(3, 0, values, made, known_values, np.zeros((size, 3), np.float32))
+    return JudgedSteps(3, 0, values, made, known_values, np.zeros((size, 2), np.float32))
 
 
 def test_segments_cover_all_steps_in_order():

@@ -22,7 +22,7 @@ def some(count: int, *positions: int) -> np.ndarray:
 
 def judged(pile: TrajectorySet, known: Known, settings: StepSettings = SMALL) -> np.ndarray:
     model = learn_steps(pile, known, Key(0), settings)
-    return np.concatenate([part.confidence for part in model.judge(pile, known.kept)])
+    return np.concatenate([part.confidence for part in model.judge(pile)])
 
 
 def test_faults_of_dropped_trajectories_are_found_from_clean_seeds():
@@ -59,7 +59,7 @@ def test_the_same_key_gives_the_same_confidences_and_another_key_others():
     known = Known(some(12, 0, 1), some(12, 0, 1, 2, 3), some(12))
     assert np.array_equal(judged(pile, known), judged(pile, known))
     other = learn_steps(pile, known, Key(1), SMALL)
-    parts = [part.confidence for part in other.judge(pile, known.kept)]
+    parts = [part.confidence for part in other.judge(pile)]
     assert not np.array_equal(np.concatenate(parts), judged(pile, known))
 
 
@@ -79,7 +79,7 @@ def test_judging_goes_on_across_the_blocks_of_a_long_trajectory(monkeypatch: pyt
     known = Known(some(6, 0, 1), some(6, 0, 1), some(6))
     model = learn_steps(pile, known, Key(0), SMALL)
     monkeypatch.setattr("pubc.pu.steps.step_model._CHUNK", 50)
-    parts = list(model.judge(pile, known.kept))
+    parts = list(model.judge(pile))
     assert [(part.trajectory, part.first) for part in parts[:4]] == [
         (0, 0),
         (0, 50),

@@ -19,7 +19,7 @@ def parts():
             values,
             np.zeros((size, 2), np.float32),
             np.ones(size, np.float32),
-            np.zeros((size, 3), np.float32),
+            np.zeros((size, 2), np.float32),
         )
 
 

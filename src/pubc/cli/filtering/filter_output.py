@@ -6,6 +6,8 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pubc.cli.console import facts, headline, histogram, say, warn
 from pubc.runs.statuses import verdict
 from pubc.storage import read_json
@@ -80,10 +82,30 @@ def show_result(document: dict[str, Any], result: Result, path: Path) -> None:
     say()
     headline(f"{end.title}: kept {document['kept']:,} of {total:,} trajectories", end.tone)
     facts(rows)
+    _show_doubtful(document, result, path)
     for problem in result.problems:
         warn(problem.message)
     for sentence in result.advice:
         warn(sentence)
+
+
+def _show_doubtful(document: dict[str, Any], result: Result, path: Path) -> None:
+    """The trajectories that are the expert's in part, step by step."""
+    from pubc.report.step_strips import most_doubtful, text_strip
+    from pubc.runs.segments.steps_file import read_steps
+
+    confidence, segments = read_steps(path, document["data"]["steps"])
+    lengths = np.zeros(len(result.mask), dtype=np.int64)
+    np.maximum.at(lengths, segments["trajectory"], segments["end"])
+    chosen = most_doubtful(confidence, segments, lengths)
+    if not chosen:
+        return
+    ends = np.cumsum(lengths)
+    say()
+    say("steps (# the expert, . somebody else, + in between), the most divided first")
+    facts(
+        [(f"at {at}", text_strip(confidence[ends[at] - lengths[at] : ends[at]])) for at in chosen]
+    )
 
 
 def _segments(document: dict[str, Any]) -> str:
@@ -135,6 +157,7 @@ def seed_words(seed: dict[str, Any]) -> str:
         "top": "with the highest returns",
         "episodes": "as named",
         "from": f"from {seed.get('from')}",
+        "steps_column": f"marked in the column {seed.get('steps_column')}",
         "source": f"drawn from those by {seed.get('source')}",
     }.get(str(seed.get("how")), str(seed.get("how")))
     ids = seed.get("ids") or []

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pubc.formats.core.checks import check_values
+from pubc.formats.core.checks import check_values, check_words
 from pubc.formats.core.column_shapes import (
     Flags,
     check_numeric,
@@ -172,11 +172,13 @@ def _build(columns: Columns, lengths: Integers, raw: Raw, findings: Findings) ->
         )
     starts = np.cumsum(lengths) - lengths
     words = None if raw.sources is None else np.asarray(raw.sources, dtype=np.str_)[full]
+    if words is not None:
+        check_words(words, "sources", findings)
     return TrajectorySet(
         columns,
         starts[full],
         lengths[full],
-        np.asarray(ids, dtype=np.str_)[full],
+        ids[full],
         sources=words,
         final_observations=None if final is None else final[full],
         has_final=None if has is None else has[full],
@@ -184,7 +186,7 @@ def _build(columns: Columns, lengths: Integers, raw: Raw, findings: Findings) ->
     )
 
 
-def _ids(given: Sequence[str] | None, count: int, findings: Findings) -> list[str]:
+def _ids(given: Sequence[str] | None, count: int, findings: Findings) -> NDArray[np.str_]:
     ids = [str(i) for i in range(count)] if given is None else [str(name) for name in given]
     if len(ids) != count:
         findings.refuse(
@@ -204,7 +206,9 @@ def _ids(given: Sequence[str] | None, count: int, findings: Findings) -> list[st
             index=again[0],
             count=len(again),
         )
-    return ids
+    names = np.asarray(ids, dtype=np.str_)
+    check_words(names, "ids", findings)
+    return names
 
 
 def _final(

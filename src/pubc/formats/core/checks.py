@@ -16,7 +16,7 @@ from pubc.formats.core.findings import Findings, plural, verb
 from pubc.formats.core.options import ReadOptions
 from pubc.trajectory import Array, TrajectorySet
 
-__all__ = ["Ranges", "check_values"]
+__all__ = ["Ranges", "check_values", "check_words"]
 
 Floats = NDArray[np.float64]
 FLOAT32_MAX = float(np.finfo(np.float32).max)
@@ -25,6 +25,25 @@ NEAR_CONSTANT = 1e-5
 _SHOWN = 5
 _LINE = 1024
 """Values in a line of folded rows, at most."""
+
+
+def check_words(words: NDArray[np.str_], field: str, findings: Findings) -> None:
+    """Refuse names that are no text: halves of a character, which no file or table can hold."""
+    if not words.size or not words.dtype.itemsize:
+        return
+    letters = np.ascontiguousarray(words).view(np.uint32).reshape(len(words), -1)
+    halves = ((letters >= 0xD800) & (letters <= 0xDFFF)).any(axis=1)
+    if halves.any():
+        first, count = int(np.argmax(halves)), int(halves.sum())
+        told = str(words[first]).encode("ascii", "backslashreplace").decode()
+        findings.refuse(
+            "bad_ids",
+            f"'{told[:80]}' at position {first:,} holds half a character (a lone surrogate), so it "
+            f"cannot be written down ({count:,} such). Give it another name in the dataset.",
+            field=field,
+            index=first,
+            count=count,
+        )
 
 
 @dataclass(slots=True)

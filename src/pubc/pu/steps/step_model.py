@@ -29,7 +29,6 @@ from pubc.trajectory.arrays import give_back
 
 __all__ = ["JudgedSteps", "StepModel", "learn_steps"]
 
-Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
@@ -55,7 +54,7 @@ class JudgedSteps:
     known: NDArray[np.float32]
     """How well each situation is known, from 0 to 1."""
     numbers: NDArray[np.float32]
-    """What the calibration weighs: chain, window and trajectory, shape (steps, 3)."""
+    """What the calibration weighs: chain and window, shape (steps, 2)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,21 +70,18 @@ class StepModel:
     settings: StepSettings
     """How."""
 
-    def judge(self, pile: TrajectorySet, kept: Mask) -> Iterator[JudgedSteps]:
+    def judge(self, pile: TrajectorySet) -> Iterator[JudgedSteps]:
         """Every step in order, a trajectory at a time; a few thousand steps are in memory.
 
         Args:
             pile: The trajectories; those of the model's own pile are judged out of fold.
-            kept: Which of them the filter keeps.
         """
         for some in _portions(pile.lengths):
-            yield from self._judge(pile, some, kept)
+            yield from self._judge(pile, some)
             for column in (pile.columns.observations, pile.columns.actions):
                 give_back(column, _ranges(pile, some))
 
-    def _judge(
-        self, pile: TrajectorySet, some: list[_Stretch], kept: Mask
-    ) -> Iterator[JudgedSteps]:
+    def _judge(self, pile: TrajectorySet, some: list[_Stretch]) -> Iterator[JudgedSteps]:
         states, actions = _numbers(self.scale, pile, _ranges(pile, some))
         lengths = np.array([stretch.length for stretch in some])
         columns = torch.empty_like(actions)
@@ -100,12 +96,11 @@ class StepModel:
         around = window_means(evidence, lengths)
         for stretch, end in zip(some, np.cumsum(lengths), strict=True):
             own = slice(int(end) - stretch.length, int(end))
-            mean = np.full(stretch.length, chain[own].mean())
-            numbers = np.stack([chain[own], around[own], mean], axis=1)
+            numbers = np.stack([chain[own], around[own]], axis=1)
             yield JudgedSteps(
                 stretch.trajectory,
                 stretch.first,
-                calibrated(numbers, bool(kept[stretch.trajectory]), self.settings),
+                calibrated(numbers, self.settings),
                 columns[own].numpy(),
                 known[own].numpy(),
                 numbers.astype(np.float32),
@@ -123,11 +118,9 @@ class StepModel:
         return torch.stack(columns).mean(0), torch.stack(known).mean(0)
 
 
-def calibrated(numbers: Floats, kept: bool, settings: StepSettings) -> NDArray[np.float32]:
+def calibrated(numbers: Floats, settings: StepSettings) -> NDArray[np.float32]:
     """The chance that each step is the expert's, as the calibration has it."""
-    weights = (settings.by_chain, settings.by_window, settings.by_trajectory)
-    odds = settings.intercept + numbers @ np.array(weights)
-    odds = odds + (settings.by_kept if kept else -settings.by_kept)
+    odds = settings.intercept + numbers @ np.array((settings.by_chain, settings.by_window))
     return np.asarray(1 / (1 + np.exp(-np.clip(odds, -30, 30))), dtype=np.float32)
 
 

@@ -49,13 +49,9 @@ class StepSettings:
     """Chance that a step of somebody else is followed by another one."""
     prior: float = 0.6
     """Chance that a trajectory begins with a step of the expert."""
-    intercept: float = 0.0
-    """Calibration of the confidence: the constant."""
-    by_chain: float = 1.0
+    intercept: float = -0.284
+    """Calibration of the confidence: the constant (benchmarks/step_evidence.py --learn)."""
+    by_chain: float = 0.143
     """Calibration: weight of the log-odds that the chain gives the step."""
-    by_window: float = 0.0
+    by_window: float = 0.131
     """Calibration: weight of the mean evidence of the eleven steps around it."""
-    by_trajectory: float = 0.0
-    """Calibration: weight of the mean log-odds of the trajectory."""
-    by_kept: float = 0.0
-    """Calibration: weight of the trajectory being kept (1) or not (-1)."""

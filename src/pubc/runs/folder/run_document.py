@@ -140,6 +140,7 @@ def restore(document: Mapping[str, Any], given: FilterConfig) -> tuple[Path, Fil
             seed_episodes=seed["episodes"],
             seed_from=None if seed["from"] is None else Path(seed["from"]),
             seed_source=seed["source"],
+            seed_steps_column=seed.get("steps_column"),
             seed_count=seed["count"] or 2,
             bad_episodes=(document.get("bad") or {}).get("episodes"),
             random_seed=document["random_seed"],

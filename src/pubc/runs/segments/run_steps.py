@@ -40,12 +40,13 @@ def judge_steps(
         seeds=ready.seeds,
         kept=(result.mask | ready.seeds) & ~ready.known_bad,
         bad=ready.known_bad,
-        elsewhere=elsewhere if len(elsewhere) else None,
+        # Marked stretches lie in the pile itself; their steps are marked there.
+        elsewhere=elsewhere if len(elsewhere) and ready.seed_steps is None else None,
         seed_steps=ready.seed_steps,
     )
     with threads(1):
         model = learn_steps(ready.mixed, known, key, settings)
-        yield from model.judge(ready.mixed, known.kept)
+        yield from model.judge(ready.mixed)
 
 
 def segments_of(folder: Path, planned: Plan, warn: Callable[[str], None]) -> TrajectorySet | None:
