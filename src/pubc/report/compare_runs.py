@@ -19,7 +19,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     ("kept_steps", "Kept steps", "auto"),
     ("threshold", "Threshold", "auto"),
     ("rounds", "Rounds", "auto"),
-    ("second_opinion.agreement", "Second opinion agrees", "share"),
+    ("second_opinion.agreement", "Evidence agrees", "share"),
     ("controls.start", "Told apart by the start", "auto"),
     ("quality.seeds_kept", "Seeds above the cut", "share"),
     ("quality.gap", "Gap at the cut", "share"),

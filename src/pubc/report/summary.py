@@ -121,17 +121,24 @@ def tiles(run: Run) -> list[Tile]:
 
 
 def _weighed(document: Mapping[str, Any]) -> list[Tile]:
-    """What the second opinion and the controls say; nothing for recipes that ask for none."""
+    """What evidence and controls say; nothing for recipes that gather none."""
     opinion, controls = document.get("second_opinion"), document.get("controls")
     if opinion is None or controls is None:
         return []
     return [
         Tile(
-            "Second opinion",
+            "Evidence agrees",
             "run.second_opinion.agreement",
             opinion["agreement"],
             "share",
-            "of the labels are the same by evidence of other kinds; a sound run has 97 % or more",
+            "of the labels are the same by evidence of other kinds; a sound run mostly has 96 % or more",
+        ),
+        Tile(
+            "Chance wrong",
+            "run.chance_wrong",
+            document["chance_wrong"],
+            "share",
+            "of a label; there is no such number where the run is not sound",
         ),
         Tile(
             "Told by the start",

@@ -1,4 +1,4 @@
-"""The steps that the second opinion looks at."""
+"""The steps of a pile that are looked at."""
 
 import numpy as np
 import torch

@@ -61,7 +61,6 @@ def show_result(document: dict[str, Any], result: Result, path: Path) -> None:
         ),
         *([("segments", _segments(document))] if "kept_segments" in document else []),
         ("unsure", f"{int(result.unsure.sum()):,}"),
-        ("seeds", _some(document["seed"]["ids"])),
         ("status", document["status"]),
     ]
     if quality.seeds_kept is not None and quality.held_out_seeds:
@@ -69,9 +68,12 @@ def show_result(document: dict[str, Any], result: Result, path: Path) -> None:
         rows.append(("seeds found", found))
     opinion, controls = document["second_opinion"], document["controls"]
     if opinion is not None:
-        rows.append(("second opinion", f"agrees on {opinion['agreement']:.1%} of the labels"))
+        decided = ", and decided" if opinion["decided"] else ""
+        rows.append(("evidence", f"agrees with the rounds on {opinion['agreement']:.1%}{decided}"))
         told = ", ".join(f"{name} {value:.2f}" for name, value in controls.items())
         rows.append(("told apart by", f"{told} (0.5 not at all, 1 perfectly)"))
+    if document["chance_wrong"] is not None:
+        rows.append(("chance wrong", f"{document['chance_wrong']:.1%} of a label"))
     if document["truth_report"] is not None:
         report = document["truth_report"]
         rows.append(("accuracy", f"{report['accuracy']:.1%} (against source {report['expert']!r})"))

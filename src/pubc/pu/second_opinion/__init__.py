@@ -1,1 +1,1 @@
-"""A second opinion on a pile: evidence of other kinds than the rounds use, and controls."""
+"""Evidence of several kinds that splits a pile before any round, and controls of the result."""

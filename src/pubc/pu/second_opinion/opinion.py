@@ -41,7 +41,7 @@ SMALLEST = 8
 
 @dataclass(frozen=True, slots=True)
 class OpinionSettings:
-    """How the second opinion looks at a pile."""
+    """How a pile is looked at."""
 
     looks: int = 2
     """Independent looks; each has a network and random features of its own."""
