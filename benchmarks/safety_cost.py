@@ -102,7 +102,7 @@ def run() -> None:
     asked = parser.parse_args()
     watch = Stopwatch()
     watch.install()
-    rows = []
+    sys.stderr.write("| data | run | total | safety | share |\n|---|---|---|---|---|\n")
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         sets = {"demo": mixture(), f"{asked.pile} trajectories": pile(asked.pile)}
@@ -111,9 +111,7 @@ def run() -> None:
             save(data, trajectories)
             for how, more in (("first", ()), ("--force", ("--force",))):
                 cells = measure(watch, data, place / told, asked.recipe, *more)
-                rows.append(f"| {told} | {how} | {cells} |")
-    sys.stderr.write("\n| data | run | total | safety | share |\n|---|---|---|---|---|\n")
-    sys.stderr.write("\n".join(rows) + "\n")
+                sys.stderr.write(f"| {told} | {how} | {cells} |\n")
 
 
 if __name__ == "__main__":
