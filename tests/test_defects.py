@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import h5py
@@ -44,7 +45,7 @@ def test_w9_outside_a_checkout_the_packages_themselves_are_named(monkeypatch, tm
 
     monkeypatch.setattr(errors, "__file__", str(tmp_path / "a/b/c/errors.py"))
     told = ["numpy>=2.0", "pyarrow>=15; extra == 'lerobot'", 'zarr>=3; extra == "zarr"']
-    monkeypatch.setattr(errors.metadata, "requires", lambda name: told)
+    monkeypatch.setattr(metadata, "requires", lambda name: told)
     assert str(MissingExtraError("It", "lerobot")).endswith("pip install 'pyarrow>=15'")
     assert str(MissingExtraError("It", "zarr")).endswith("pip install 'zarr>=3'")
 

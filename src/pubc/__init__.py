@@ -6,11 +6,14 @@ Importing pubc is free: nothing heavy loads until a name below is used.
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
 
 from pubc.version import __version__ as __version__
 
+# typing would be the first thing to load in every command.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from pubc.api.clone_and_evaluate import Evaluation, clone, evaluate, export, load_policy
     from pubc.api.expert_finder import ExpertFinder
     from pubc.errors import PubcError

@@ -2,14 +2,14 @@
 
 import sys
 
-from pubc.cli.startup import begin_quietly
+from pubc.cli.early_interrupt import listen
 
 __all__ = ["main"]
 
 
 def main() -> int:
     """Run the command that the shell names; the exit code."""
-    begin_quietly(sys.argv)
+    listen()
     from pubc.cli.main import main as run
 
     return run()

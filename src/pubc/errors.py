@@ -16,7 +16,6 @@ from __future__ import annotations
 import difflib
 import shlex
 from collections.abc import Iterable
-from importlib import metadata
 from pathlib import Path
 
 __all__ = [
@@ -123,6 +122,9 @@ def _install(extra: str) -> str:
     if (checkout / "pyproject.toml").is_file() and (checkout / "constraints.txt").is_file():
         bounds, source = checkout / "constraints.txt", f"{checkout}[{extra}]"
         return f"pip install --constraint {shlex.quote(str(bounds))} {shlex.quote(source)}"
+    # Loads much, and an interrupt before the first line of a command must not meet it.
+    from importlib import metadata
+
     try:
         needs = metadata.requires("pubc") or []
     except metadata.PackageNotFoundError:

@@ -32,8 +32,10 @@ def strike(module: str, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(
-    "module", ["pubc.cli.main", "pubc.cli.parsing", "tyro", "numpy", "numpy._core.multiarray"]
-)
+    "module",
+    ["pubc.cli.main", "pubc.cli.startup", "pubc.errors", "pubc.cli.parsing", "tyro", "numpy",
+     "numpy._core.multiarray"],
+)  # fmt: skip
 def test_an_interrupt_while_libraries_load_is_one_sentence(module, tmp_path):
     done = strike(module, "inspect", str(tmp_path / "nowhere.npz"), "--json")
     assert done.returncode == 5, done.stderr
@@ -88,7 +90,7 @@ def test_a_warning_of_a_library_is_one_line_without_code():
 def test_a_process_made_deaf_to_interrupts_stays_so():
     code = (
         "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); "
-        "from pubc.cli.startup import begin_quietly, begin_work; begin_quietly([]); begin_work(); "
+        "from pubc.cli.startup import begin_quietly, begin_work; begin_quietly(); begin_work(); "
         "assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN"
     )
     subprocess.run([sys.executable, "-c", code], check=True, env=dict(os.environ))

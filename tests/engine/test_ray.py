@@ -73,3 +73,14 @@ def test_a_cluster_that_is_not_there_is_one_sentence(address: str, tmp_path: Pat
     said = done.stdout.splitlines()
     assert len(said) == 1, done.stderr
     assert said[0].startswith(f"Could not join the Ray cluster at '{address}': ")
+
+
+def test_an_address_of_the_client_names_the_package_that_it_needs(monkeypatch: pytest.MonkeyPatch):
+    from pubc.engine import ray as engine
+
+    engine._check_client("head:6379")
+    engine._check_client(None)
+    monkeypatch.setattr(engine.importlib.util, "find_spec", lambda name: None)
+    engine._check_client("auto")
+    with pytest.raises(UsageError, match=r"pip install 'ray\[client\]'"):
+        engine._check_client("ray://head:10001")

@@ -150,7 +150,11 @@ def evaluate(folder: Path) -> Scene:
         found = path.read_bytes()
         return found.startswith(before) and found != before and len(read(path)) > 1
 
-    return Scene(folder, words, ("records.jsonl",), whole=whole)
+    def torn(path: Path) -> bool:
+        """Readers pass over half a line at the end: they see what was there before."""
+        return path.read_bytes().startswith(before) and path.read_bytes()[-1:] != b"\n"
+
+    return Scene(folder, words, ("records.jsonl",), whole=whole, unfinished=torn)
 
 
 def collect(force: bool) -> Callable[[Path], Scene]:

@@ -146,12 +146,12 @@ def _state(scene: Scene, path: Path, before: Path) -> str:
     """Whether a target is as before, new and whole, or something that must not be."""
     if not os.path.lexists(path):
         return "old" if not os.path.lexists(before) else "gone"
+    if scene.unfinished(path):
+        return "unfinished"
     if scene.whole is not None:
         if scene.whole(path):
             return "new"
         return "old" if os.path.lexists(before) and _bytes(path) == _bytes(before) else "damaged"
-    if scene.unfinished(path):
-        return "unfinished"
     try:
         faults = verify(path)
     except PubcError as error:

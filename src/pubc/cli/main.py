@@ -90,7 +90,7 @@ def _run(words: list[str]) -> int:
         print(f"pubc {__version__}")
         return 0
     as_json = "--json" in words
-    begin_quietly(words)
+    begin_quietly()
     try:
         check_memory_limit()
         command = _parse(words)

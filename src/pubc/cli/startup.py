@@ -12,31 +12,22 @@ import resource
 import signal
 import sys
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 
+from pubc.cli.early_interrupt import listen
 from pubc.errors import EnvironmentFailure
 
 __all__ = ["begin_quietly", "begin_work", "check_memory_limit"]
 
-INTERRUPTED = 5
 _LOADING = 64 << 20
 _PER_CORE = 40 << 20
 """Bytes of addresses that loading numpy takes, and for each thread that its OpenBLAS starts."""
-_DOCUMENT = b'{"error": {"kind": "InterruptedRun", "message": "interrupted.", "exit_code": 5}}\n'
 
 
-def begin_quietly(words: Sequence[str]) -> None:
+def begin_quietly() -> None:
     """From here on an interrupt ends the process at once, with one sentence and exit code 5."""
-
-    def leave(number: int, frame: object) -> None:
-        os.write(2, b"pubc: interrupted.\n")
-        if "--json" in words:
-            os.write(1, _DOCUMENT)
-        os._exit(INTERRUPTED)
-
     if _ours_to_set():
-        signal.signal(signal.SIGINT, leave)
+        listen()
 
 
 def begin_work() -> None:
@@ -82,5 +73,4 @@ def _ours_to_set() -> bool:
     main = sys.modules.get("__main__")
     named = os.path.basename(getattr(main, "__file__", None) or "")
     alone = named in ("pubc", "__main__.py", "main.py")
-    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    return alone and usual and threading.current_thread() is threading.main_thread()
+    return alone and threading.current_thread() is threading.main_thread()

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import importlib.util
 import logging
 import os
 import secrets
@@ -100,7 +101,8 @@ def open_ray(workers: int, address: str | None) -> Iterator[RayTasks]:
 
     Raises:
         MissingExtraError: Ray is not installed.
-        UsageError: Ray is too old, or was loaded before it could be told to ask for a token.
+        UsageError: Ray is too old, lacks its client for an address that needs it, or was loaded
+            before it could be told to ask for a token.
         EnvironmentFailure: Ray did not start, or nobody answers at the address.
     """
     if address is None:
@@ -110,6 +112,7 @@ def open_ray(workers: int, address: str | None) -> Iterator[RayTasks]:
     except ImportError:
         raise MissingExtraError("The engine ray", "ray") from None
     _check_version(ray.__version__)
+    _check_client(address)
     if ray.is_initialized():
         yield RayTasks(workers)
         return
@@ -131,6 +134,16 @@ def _check_version(version: str) -> None:
         raise UsageError(
             f"Ray {version} cannot ask for a token, so anybody could connect to it. Install a "
             "newer one: pip install --upgrade 'ray>=2.52'"
+        )
+
+
+def _check_client(address: str | None) -> None:
+    """Refuse ray://HOST:PORT where Ray came without the client that speaks it."""
+    if (address or "").startswith("ray://") and importlib.util.find_spec("grpc") is None:
+        raise UsageError(
+            f"{address} is an address of the Ray client, which is not installed. Install it with: "
+            "pip install 'ray[client]', or run the command on a node of the cluster with "
+            "--address auto."
         )
 
 

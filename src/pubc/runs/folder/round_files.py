@@ -160,7 +160,7 @@ def _arrays_name(number: int) -> str:
     return f"rounds/round-{number:03d}.npz"
 
 
-def _whole_lines(path: Path) -> Sequence[str]:
+def _whole_lines(path: Path) -> Sequence[bytes]:
     """Lines that end in a newline; a torn last one was never acknowledged."""
-    text = path.read_text(encoding="utf-8")
-    return text[: text.rfind("\n") + 1].splitlines()
+    data = path.read_bytes()
+    return data[: data.rfind(b"\n") + 1].split(b"\n")[:-1]
