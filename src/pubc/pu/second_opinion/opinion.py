@@ -43,7 +43,7 @@ class OpinionSettings:
 
     looks: int = 2
     """Independent looks; each has a network and random features of its own."""
-    trajectories: int = 1200
+    trajectories: int = 500
     """At most so many trajectories are looked at, the seeds among them."""
     rows: int = 20_000
     """At most about so many steps, spread over the trajectories."""

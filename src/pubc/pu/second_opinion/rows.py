@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pubc.trajectory import TrajectorySet
+from pubc.trajectory.arrays import give_back
 
 __all__ = ["Rows", "Scale", "look"]
 
@@ -213,6 +214,8 @@ def look(
     columns = trajectories.columns
     observations = np.asarray(columns.observations[picked], dtype=np.float32)
     actions = np.asarray(columns.actions[picked], dtype=np.float32)
+    for column in (columns.observations, columns.actions):
+        give_back(column, picked)
     observations = observations.reshape(len(picked), -1)
     actions = actions.reshape(len(picked), -1)
     scale = scale or Scale.of(observations, actions)
