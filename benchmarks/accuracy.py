@@ -50,7 +50,6 @@ def measure(mixed, expert, count, draw, recipe, workers):
         "status": found.status,
         "accuracy": confusion(found.mask, truth).accuracy,
         "auc": roc_auc(found.confidence[others], truth[others]),
-        "expected_wrong": found.quality.expected_wrong,
         "borderline": float(found.quality.borderline.mean()),
         "rounds": len(found.rounds),
         "seconds": round(time.perf_counter() - began, 2),

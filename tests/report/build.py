@@ -155,10 +155,8 @@ def make_run(
         "rounds": rounds,
         "quality": {
             "held_out_seeds": 4,
-            "seed_rank": 0.912,
             "seeds_kept": 1.0,
             "gap": 0.0123,
-            "expected_wrong": 0.0187,
             "borderline": int(borderline.sum()),
         },
         "advice": [text("Where expert and others behave alike, more seeds separate them better.")],

@@ -1,10 +1,8 @@
-"""The paper's guidance on tuning, said when the run asks for it."""
+"""What to try next, said when the run asks for it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-import numpy as np
 
 from pubc.pu.auto.quality import Quality
 from pubc.pu.rounds import Round
@@ -27,7 +25,7 @@ def advise(last: Round, rounds: Sequence[Round], quality: Quality, seeds: int) -
     if status != "converged":
         said.append(f"Status {status}: {words_for(status).meaning}. {last.cut.reason}".strip())
     said += _by_status(status, rounds, seeds)
-    said += _by_quality(quality, len(last.selected))
+    said += _by_quality(quality)
     return tuple(said)
 
 
@@ -35,21 +33,20 @@ def _by_status(status: str, rounds: Sequence[Round], seeds: int) -> list[str]:
     if status in ("no_valley", "weak_valley", "collapsed_all"):
         return [
             "The confidences form one hump. Usual causes: the set holds one policy only, the "
-            f"seeds are too few (there were {seeds}), or single steps were judged instead of "
-            "whole trajectories. Add seed trajectories, and look at their sources.",
+            f"seeds are too few (there were {seeds}), or trajectories are good in parts. Add seed "
+            "trajectories, name bad ones with --bad-episodes, or mark both with pubc review.",
         ]
     if status in ("collapsed_empty", "collapsed_seeds"):
         return [
             "Only the seeds look like the seeds: the judge remembers them instead of "
             "generalising, or the mixed set holds nothing else of that expert. Add seed "
-            "trajectories that differ from each other, or lower the order of the polynomial "
-            "(5 to 10 for simple mixtures) so that the threshold does not sit at the far right.",
+            "trajectories that differ from each other.",
         ]
     if status.startswith(("cycle", "max_rounds")):
         kept = [int(r.selected.sum()) for r in rounds]
         return [
-            f"The selection keeps changing (kept per round: {', '.join(map(str, kept))}). More "
-            "classifiers make the vote steadier: try 5 or 7.",
+            f"The selection keeps changing (kept per round: {', '.join(map(str, kept))}). Add "
+            "seed trajectories.",
         ]
     if status == "seed_incoherent":
         return [
@@ -59,18 +56,11 @@ def _by_status(status: str, rounds: Sequence[Round], seeds: int) -> list[str]:
     return []
 
 
-def _by_quality(quality: Quality, trajectories: int) -> list[str]:
+def _by_quality(quality: Quality) -> list[str]:
     said = []
     if quality.seeds_kept is not None and quality.seeds_kept < 0.8:
         said.append(
             f"The cut rejects {1 - quality.seeds_kept:.0%} of the seeds, which are known to be "
-            "the expert's. It is probably too far to the right."
-        )
-    unsure = int(np.count_nonzero(quality.borderline))
-    if unsure and quality.expected_wrong is not None and quality.expected_wrong > 0.02:
-        said.append(
-            f"{unsure:,} of {trajectories:,} trajectories are borderline. Where expert and "
-            "others behave alike, a higher order of the polynomial (10 to 20) or more seed "
-            "trajectories separate them better."
+            "the expert's."
         )
     return said

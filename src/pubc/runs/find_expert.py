@@ -197,7 +197,7 @@ def conclude(
     """The result of finished rounds, weighed against a second opinion where the recipe has one."""
     last = decisive(rounds, ready.seeds, recipe.loop)
     status = last.status or "max_rounds"
-    quality = estimate(last, ready.seeds)
+    quality = estimate(last)
     settings = getattr(recipe, "opinion", None)
     opinion = None if settings is None else _ask(ready, last.selected, key, bench, settings)
     if opinion is None:

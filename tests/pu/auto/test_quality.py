@@ -25,9 +25,7 @@ def humps(overlap: float, count: int = 200):
 
 def test_a_wide_gap_leaves_nothing_unsure():
     scores, _ = humps(0.3)
-    found = estimate(ended(scores, 0.0, scores[-2:]), np.zeros(400, bool))
-    assert found.expected_wrong is not None
-    assert found.expected_wrong < 1e-4
+    found = estimate(ended(scores, 0.0, scores[-2:]))
     assert not found.borderline.any()
     assert found.gap is not None
     assert found.gap > 0.5
@@ -36,37 +34,28 @@ def test_a_wide_gap_leaves_nothing_unsure():
 
 
 @pytest.mark.parametrize("overlap", [1.5, 2.0])
-def test_overlap_is_estimated_to_within_a_factor(overlap: float):
+def test_what_lies_on_the_wrong_side_is_borderline(overlap: float):
     scores, truth = humps(overlap, 2000)
-    found = estimate(ended(scores, 0.0, [3.0]), np.zeros(4000, bool))
-    wrong = np.mean((scores >= 0) != truth)
-    assert found.expected_wrong is not None
-    assert wrong / 3 < found.expected_wrong < 3 * wrong + 0.02
+    found = estimate(ended(scores, 0.0, [3.0]))
     errors = np.flatnonzero((scores >= 0) != truth)
     assert np.mean(found.borderline[errors]) > 0.9
 
 
 def test_probabilities_are_compared_as_logits():
     scores, _ = humps(0.5)
-    logits = estimate(ended(scores, 0.0, [3.0]), np.zeros(400, bool))
+    logits = estimate(ended(scores, 0.0, [3.0]))
     chances = 1 / (1 + np.exp(-scores))
-    same = estimate(ended(chances, 0.5, [1 / (1 + np.exp(-3.0))]), np.zeros(400, bool))
+    same = estimate(ended(chances, 0.5, [1 / (1 + np.exp(-3.0))]))
     assert same.gap == pytest.approx(logits.gap)
-    assert same.seed_rank == logits.seed_rank
 
 
-def test_held_out_seeds_rank_among_the_others():
-    scores = np.arange(10.0)
-    found = estimate(ended(scores, 5.0, [7.5, 7.5]), np.zeros(10, bool))
-    assert found.seed_rank == 0.8
-    trained_on = estimate(ended(scores, 5.0, [7.5], held_out=False), np.zeros(10, bool))
-    assert trained_on.seed_rank is None
-    assert trained_on.held_out_seeds == 0
+def test_seeds_that_were_trained_on_are_not_held_out():
+    assert estimate(ended(np.arange(10.0), 5.0, [7.5], held_out=False)).held_out_seeds == 0
 
 
 def test_divided_votes_are_borderline():
     rows = np.array([[9.0, 9, -9, -9], [9.0, 8, -8, 1], [9.0, 9, -9, -8]])
-    found = estimate(ended(rows, 0.0, [[9.0]] * 3), np.zeros(4, bool))
+    found = estimate(ended(rows, 0.0, [[9.0]] * 3))
     assert found.borderline[3]
     assert not found.borderline[0]
 
@@ -76,8 +65,7 @@ def test_no_cut_means_no_estimate():
     cut = Cut(None, "One hump.", "no_valley")
     nobody = np.zeros(3, dtype=bool)
     last = Round(1, verdict, cut, np.zeros(3, int), nobody, 0.0, "no_valley")
-    found = estimate(last, nobody)
-    assert found.expected_wrong is None
+    found = estimate(last)
     assert found.seeds_kept is None
     assert found.borderline.all()
     (first, second) = advise(last, [last], found, 2)
@@ -88,15 +76,15 @@ def test_no_cut_means_no_estimate():
 def test_a_good_run_needs_no_advice():
     scores, _ = humps(0.3)
     last = ended(scores, 0.0, scores[-2:])
-    assert advise(last, [last], estimate(last, np.zeros(400, bool)), 2) == ()
+    assert advise(last, [last], estimate(last), 2) == ()
 
 
 @pytest.mark.parametrize(
     ("status", "said"),
     [
         ("collapsed_seeds", "Only the seeds look like the seeds"),
-        ("cycle(2)", "More classifiers"),
-        ("max_rounds", "More classifiers"),
+        ("cycle(2)", "keeps changing"),
+        ("max_rounds", "keeps changing"),
         ("seed_incoherent", "Check where the seeds come from"),
         ("weak_valley", "one hump"),
     ],
@@ -104,13 +92,15 @@ def test_a_good_run_needs_no_advice():
 def test_every_status_comes_with_what_to_try(status: str, said: str):
     scores, _ = humps(0.3)
     last = ended(scores, 0.0, scores[-2:], status=status)
-    words = advise(last, [last], estimate(last, np.zeros(400, bool)), 2)
+    words = advise(last, [last], estimate(last), 2)
     assert words[0].startswith(f"Status {status}")
     assert any(said in sentence for sentence in words)
+    # W1: no setting of another recipe is named.
+    assert not any("classifiers" in word or "polynomial" in word for word in words)
 
 
 def test_a_cut_that_rejects_seeds_is_called_out():
     scores, _ = humps(0.3)
     last = ended(scores, 0.0, [-3.0, -2.9, 3.0])
-    words = advise(last, [last], estimate(last, np.zeros(400, bool)), 3)
+    words = advise(last, [last], estimate(last), 3)
     assert "rejects 67% of the seeds" in " ".join(words)

@@ -61,7 +61,6 @@ def show_result(document: dict[str, Any], result: Result, path: Path) -> None:
         ),
         *([("segments", _segments(document))] if "kept_segments" in document else []),
         ("unsure", f"{int(result.unsure.sum()):,}"),
-        ("seeds", _some(document["seed"]["ids"])),
         ("status", document["status"]),
     ]
     if quality.seeds_kept is not None and quality.held_out_seeds:

@@ -194,7 +194,6 @@ def _course(found: Result, truth: Mask | None) -> dict[str, Any]:
         "rounds": len(found.rounds),
         "decided_by_round": found.round,
         "threshold": found.threshold,
-        "expected_wrong": found.quality.expected_wrong,
         "kept": int(found.mask.sum()),
         "trace": [_round(done, truth) for done in found.rounds],
     }

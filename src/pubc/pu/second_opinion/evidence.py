@@ -18,9 +18,9 @@ import torch
 from torch import Tensor
 
 from pubc.pu.second_opinion.rows import Rows
-from pubc.pu.second_opinion.told_network import Actors, learn_actors, on_rows
+from pubc.pu.second_opinion.told_network import Actors, learn_actors
 
-__all__ = ["EVIDENCE", "TWO_SIDED", "Fit", "View", "measure", "open_view", "reopen_view"]
+__all__ = ["EVIDENCE", "TWO_SIDED", "Fit", "View", "measure", "open_view"]
 
 EVIDENCE: dict[str, str] = {
     "imitation": "acts unlike an imitator of the positives",
@@ -120,10 +120,6 @@ class View:
             self._leave_out(positives, guess, told, joint, situations)
         return measure(self, guess, told, joint, situations, fit.quick)
 
-    def strangers(self, fit: Fit) -> Tensor:
-        """All numbers for trajectories none of which is a positive."""
-        return measure(self, *self._expect(fit), fit.quick)
-
     def _expect(self, fit: Fit) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         return (
             self.features @ fit.imitator,
@@ -178,16 +174,6 @@ def open_view(
     gram.diagonal().add_(_RIDGE_ALL * rows.count)
     everyone = torch.linalg.solve(gram, state.T @ (rows.actions * rows.share))
     return View(rows, actors, waves, *made, inverse_joint, inverse_situations, everyone)
-
-
-def reopen_view(rows: Rows, stored: dict[str, Tensor], size: int) -> View:
-    """The same look at other trajectories, from what a view left on disk."""
-    waves = {name[5:]: value for name, value in stored.items() if name.startswith("wave.")}
-    network = {name[8:]: value for name, value in stored.items() if name.startswith("network.")}
-    made = _features(rows, waves)
-    actors = on_rows(network, rows, size)
-    empty = rows.states.new_zeros(0, 0)
-    return View(rows, actors, waves, *made, empty, empty, stored["everyone"])
 
 
 def measure(
