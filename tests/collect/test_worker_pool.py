@@ -11,7 +11,7 @@ SETUP = {
     "environment": "ant",
     "random_seed": 0,
     "trusted": False,
-    "sources": {"E+": {"policy": "ant/expert", "action_noise": 0.0}},
+    "sources": {"E+": {"policy": "ant/expert", "action_noise": 0.0, "lapses": []}},
 }
 
 

@@ -80,8 +80,8 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path):
         folder.mkdir()
         path, _ = write_store(folder, mebibytes)
         peaks.append(peak_of(path, folder / "run"))
-    # What is held of a trajectory is a fixed number of steps: here a fifth of it.
-    assert peaks[1] - peaks[0] < 200, peaks
+    # What is held of a trajectory is a fixed number of steps, with room to work on them.
+    assert peaks[1] - peaks[0] < 300, peaks
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from pubc.formats import ReadOptions
 from pubc.labels import Labels, Mark, read_labels, save_labels
 from pubc.review.desk import open_desk
 from pubc.review.serve import serving
+from pubc.storage import seal
 from tests.report.build import make_run
 
 
@@ -19,6 +20,7 @@ def run_about(data, path, ids):
     document = json.loads((run / "run.json").read_text())
     document["data"]["path"] = str(data)
     (run / "run.json").write_text(json.dumps(document))
+    seal(run, kind="filter", about={"note": "kept"})
     return run
 
 

@@ -34,6 +34,8 @@ AGREES = Opinion(
     lonely_seeds=np.zeros(0, np.int64),
     shortfall=np.zeros(COUNT, np.int64),
     traits=ALIKE,
+    seeds=3,
+    from_seeds=True,
 )
 
 
@@ -143,3 +145,15 @@ def test_part_of_a_large_pile_confirms_but_never_overrules():
     found = weighed(part, "no_valley")
     assert np.array_equal(found.kept, SELECTED)
     assert found.status == "no_valley"
+
+
+def test_with_too_few_seeds_evidence_confirms_the_rounds_or_doubts_them():
+    few = replace(AGREES, seeds=2, from_seeds=False)
+    assert weighed(replace(few, support=7.0)).status == "converged"
+    weak = weighed(few)
+    assert weak.status == "evidence_disagrees"
+    assert any("Give at least three seeds" in doubt for doubt in weak.doubts)
+    other = weighed(replace(few, kept=~SELECTED, support=9.0))
+    assert not other.by_evidence
+    assert other.status == "evidence_disagrees"
+    assert np.array_equal(other.kept, SELECTED)

@@ -131,7 +131,7 @@ def _weighed(document: Mapping[str, Any]) -> list[Tile]:
             "run.second_opinion.agreement",
             opinion["agreement"],
             "share",
-            "of the labels are the same by evidence of other kinds; a sound run mostly has 96 % or more",
+            "of the labels are the same by other evidence; a sound run mostly has 96 % or more",
         ),
         Tile(
             "Chance wrong",

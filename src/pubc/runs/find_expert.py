@@ -20,7 +20,7 @@ from pubc.pu.judge import Bench
 from pubc.pu.pile_statistics import Survey, survey
 from pubc.pu.recipes import Recipe, get_recipe, recipe_to_json
 from pubc.pu.rounds import Pile, Round
-from pubc.pu.second_opinion.opinion import Opinion, form_opinion
+from pubc.pu.second_opinion.opinion import FEWEST_SEEDS, Opinion, form_opinion
 from pubc.runs.advice import advise
 from pubc.runs.named_trajectories import Named, bad_in, seeds_in
 from pubc.runs.soundness import Weighed, weigh, without_opinion
@@ -204,7 +204,12 @@ def conclude(
     status = last.status or "max_rounds"
     quality = estimate(last)
     settings = getattr(recipe, "opinion", None)
-    opinion = None if settings is None else form_opinion(ready.pile(bench), key, settings)
+    opinion = None
+    if settings is not None:
+        few = len(ready.seed_positives) < FEWEST_SEEDS
+        # One or two seeds do not show how much their policy varies; what the rounds found does.
+        found = last.selected if few and status == "converged" else None
+        opinion = form_opinion(ready.pile(bench), key, settings, found)
     if opinion is None:
         weighed = without_opinion(last.selected, quality.borderline, status)
     else:

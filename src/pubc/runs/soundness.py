@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pubc.pu.second_opinion.controls import Controls, check_controls
 from pubc.pu.second_opinion.evidence import EVIDENCE
-from pubc.pu.second_opinion.opinion import Opinion
+from pubc.pu.second_opinion.opinion import FEWEST_SEEDS, UNLIKE, Opinion, unlike_seeds
 from pubc.runs.statuses import SOUND
 
 __all__ = ["Weighed", "weigh", "without_opinion"]
@@ -32,13 +32,10 @@ STRONG = 3.3
 """Standard deviations between its sides from which evidence outweighs rounds that converged."""
 ALONE = 7.5
 """The same from which evidence is believed although the rounds did not settle."""
+CONFIRMS = 6.0
+"""The same for evidence that began with what the rounds found, because seeds are too few."""
 STEADY = 0.97
 """Share of labels on which its two looks must agree for that."""
-FEWEST_SEEDS = 3
-"""Fewer seeds than this do not say how much their policy varies; rounds must confirm them."""
-UNLIKE = 0.93
-"""Share of what is kept that is less like the seeds than a seed is to the others; from here on
-more is kept than what the seeds stand for."""
 SEEDS_FOUND = 0.75
 """Share of the seeds that must be found again."""
 DIVIDED = 0.375
@@ -103,7 +100,7 @@ def weigh(
     confirmed = status == "converged" and agree
     settled = status == "converged" and opinion.support < STRONG
     whole = len(looked) == len(selected)
-    by_evidence = whole and not confirmed and not settled
+    by_evidence = whole and opinion.from_seeds and not confirmed and not settled
     label, unsure = selected.copy(), borderline & differs
     if by_evidence:
         label, unsure = opinion.kept.copy(), doubt >= DIVIDED
@@ -111,11 +108,12 @@ def weigh(
     kept = label & ~unsure & ~known_bad
     controls = check_controls(opinion.traits, label[looked])
     strong = by_evidence and opinion.support >= ALONE and opinion.repeated >= STEADY
-    if strong and seeds.sum() >= FEWEST_SEEDS and (kept & ~seeds).any():
+    weak = not opinion.from_seeds and opinion.support < CONFIRMS
+    if strong and opinion.seeds >= FEWEST_SEEDS and (kept & ~seeds).any():
         status = "evidence_decides"
-    elif status == "converged" and not agree:
+    elif status == "converged" and (weak or not agree):
         status = "evidence_disagrees"
-    unlike = _unlike_seeds(opinion, kept, seeds)
+    unlike = _unlike(opinion, kept, seeds)
     if status in SOUND and (unlike >= UNLIKE or opinion.seeds_found < SEEDS_FOUND):
         status = "seed_incoherent"
     elif status in SOUND and controls.start >= TOLD_BY_START:
@@ -130,18 +128,19 @@ def weigh(
         by_evidence=by_evidence,
         agreement=agreement,
         controls=controls,
-        chance_wrong=float(np.where(differs, 0.5, doubt)[looked].mean()) if sound else None,
+        chance_wrong=_chance_wrong(differs & ~by_evidence, doubt, opinion) if sound else None,
     )
 
 
-def _unlike_seeds(opinion: Opinion, kept: Mask, seeds: Mask) -> float:
+def _chance_wrong(differs: Mask, doubt: NDArray[np.float64], opinion: Opinion) -> float:
+    """Where two that are to be believed differ either may be right, elsewhere the votes tell."""
+    return float(np.where(differs, 0.5, doubt)[opinion.looked].mean())
+
+
+def _unlike(opinion: Opinion, kept: Mask, seeds: Mask) -> float:
     """Share of what is kept that is less like the seeds than a seed is to the others."""
-    looked = opinion.looked
-    others = opinion.by_seeds[(kept & ~seeds)[looked]]
-    own = opinion.by_seeds[seeds[looked]]
-    if len(own) < FEWEST_SEEDS or not len(others):
-        return 0.5
-    return float(np.mean(others[None] < own[:, None]))
+    looked, like = opinion.looked, opinion.by_seeds
+    return unlike_seeds(like[(kept & ~seeds)[looked]], like[seeds[looked]])
 
 
 def _doubts(
@@ -164,6 +163,11 @@ def _doubts(
         said.append(
             f"Two independent looks at the pile differ about {1 - opinion.repeated:.0%} of the "
             "trajectories. More seeds make them steadier."
+        )
+    if not opinion.from_seeds and opinion.support < CONFIRMS:
+        said.append(
+            "With so few seeds other evidence cannot confirm the split: its two sides lie "
+            f"{opinion.support:.1f} standard deviations apart. Give at least three seeds."
         )
     if unlike >= UNLIKE:
         said.append(

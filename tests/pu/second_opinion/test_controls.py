@@ -32,6 +32,7 @@ def test_another_start_is_found():
 
 def test_a_split_with_one_side_only_says_nothing():
     assert controls(pile([10, 10]), np.ones(20, bool)).start == 0.5
+    assert controls(pile([10, 10]), np.zeros(20, bool)).start == 0.5
 
 
 def test_where_noise_begins_says_nothing():

@@ -77,3 +77,20 @@ def test_a_large_pile_is_looked_at_in_part_with_its_seeds():
     assert len(opinion.looked) == 30
     assert {0, 7} <= set(opinion.looked.tolist())
     assert opinion.shortfall.max() < len(EVIDENCE)
+
+
+def test_what_somebody_found_is_confirmed_or_not():
+    mixed = pile([20, 20])
+    truth = np.asarray(mixed.sources) == "0"
+    made = Pile.of(mixed, mixed[[0]], bench=Bench(workers=1, device="cpu"))
+    right = form_opinion(made, Key(0), QUICK, truth)
+    assert not right.from_seeds
+    assert (right.kept == truth).mean() >= 0.95
+    half = form_opinion(made, Key(0), QUICK, np.arange(40) % 2 == 0)
+    assert half.support < right.support
+
+
+def test_a_rare_expert_is_split_from_whoever_is_most_like_it():
+    mixed = pile([6, 60, 60])
+    opinion = asked(mixed, range(3))
+    assert (opinion.kept == (np.asarray(mixed.sources) == "0")).mean() >= 0.95

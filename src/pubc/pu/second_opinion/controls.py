@@ -82,9 +82,10 @@ def check_controls(traits: Traits, kept: Mask) -> Controls:
 def _told_by(values: Floats, kept: Mask) -> float:
     """Area under the ROC curve of a ridge classifier, leaving one out; from 0.5 up."""
     count, few = len(kept), min(int(kept.sum()), int((~kept).sum()))
-    spread = values.std(axis=0)
-    values = values[:, spread > 1e-9]
-    if few < _FEWEST or not values.shape[1]:
+    if few < _FEWEST:
+        return 0.5
+    values = values[:, values.std(axis=0) > 1e-9]
+    if not values.shape[1]:
         return 0.5
     scaled = (values - values.mean(axis=0)) / values.std(axis=0)
     rng = np.random.default_rng(0)

@@ -11,7 +11,7 @@ worth believing; where they do not, the trajectories in question are unsure, and
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -29,7 +29,15 @@ from pubc.streams import Key
 from pubc.threads import threads
 from pubc.trajectory import TrajectorySet
 
-__all__ = ["SMALLEST", "Opinion", "OpinionSettings", "form_opinion"]
+__all__ = [
+    "FEWEST_SEEDS",
+    "SMALLEST",
+    "UNLIKE",
+    "Opinion",
+    "OpinionSettings",
+    "form_opinion",
+    "unlike_seeds",
+]
 
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -37,6 +45,14 @@ Work = Callable[[Callable[[int], View], Sequence[int]], list[View]]
 
 SMALLEST = 8
 """Fewer trajectories than this have no structure to look for."""
+FEWEST_SEEDS = 3
+"""Fewer seeds than this do not say how much their policy varies."""
+UNLIKE = 0.93
+"""Share of what is kept that is less like the seeds than a seed is to the others; from here on
+more is kept than what the seeds stand for. Half is what seeds drawn by chance would have."""
+
+
+_NARROWER = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,35 +96,54 @@ class Opinion:
     by_seeds: Floats
     """How like the seeds alone each is; a seed is judged by the others."""
     lonely_seeds: NDArray[np.int64]
-    """Positions of seeds that every vote puts on the other side; they were left out again."""
+    """Positions of seeds that every vote puts on the other side."""
     shortfall: NDArray[np.int64]
     """For each, the kind of evidence in which it falls short most, an index of `EVIDENCE`."""
     traits: Traits
     """What could tell the sides apart besides how they act."""
+    seeds: int
+    """How many seeds there are, in the pile and outside."""
+    from_seeds: bool
+    """Whether it began with the seeds; otherwise with what the rounds found."""
 
 
-def form_opinion(pile: Pile, key: Key, settings: OpinionSettings) -> Opinion | None:
+def form_opinion(
+    pile: Pile, key: Key, settings: OpinionSettings, found: Mask | None = None
+) -> Opinion | None:
     """Look at a pile; None where it is too small to have a structure.
 
-    The bench remembers the answer, so that whoever weighs a result need not look again.
+    The bench remembers the looks, so that whoever weighs a result need not look again.
 
     Args:
         pile: Mixed trajectories, seeds, and what is known to be bad.
         key: Names all randomness.
         settings: How to look.
+        found: What somebody else took for the expert's. If given, positives grow from there and
+            not from the seeds, and the question is whether evidence confirms it.
     """
-    found = pile.bench.memory.get("opinion")
-    if isinstance(found, Opinion):
-        return found
     if len(pile.mixed) < SMALLEST:
         return None
+    key = key.at("second opinion")
     with threads(1):
-        opinion = _form(pile, key.at("second opinion"), settings)
-    pile.bench.memory["opinion"] = opinion
-    return opinion
+        looks = pile.bench.memory.get("looks")
+        if not isinstance(looks, _Looks):
+            looks = pile.bench.memory["looks"] = _look_at(pile, key, settings)
+        return looks.opinion if found is None else _confirm(looks, pile, found, key, settings)
 
 
-def _form(pile: Pile, key: Key, settings: OpinionSettings) -> Opinion:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Looks:
+    """All looks at a pile, and what follows from its seeds."""
+
+    looked: NDArray[np.int64]
+    rows: Rows
+    views: list[View]
+    seeds: Tensor
+    bad: Tensor
+    opinion: Opinion
+
+
+def _look_at(pile: Pile, key: Key, settings: OpinionSettings) -> _Looks:
     device = pick_device(pile.bench.device)
     looked = _choose(len(pile.mixed), pile.known, settings.trajectories, key)
     count, strangers = len(looked), _strangers(pile)
@@ -116,17 +151,66 @@ def _form(pile: Pile, key: Key, settings: OpinionSettings) -> Opinion:
     rows = look(pile.mixed[looked], steps, device)
     if strangers is not None:
         rows = join(rows, look(strangers, steps, device, rows.scale))
-    seeds = np.concatenate([np.flatnonzero(pile.known[looked]), np.arange(count, rows.count)])
-    bad = np.zeros(rows.count, dtype=np.bool_)
-    bad[:count] = pile.known_bad[looked]
+    known = np.concatenate([np.flatnonzero(pile.known[looked]), np.arange(count, rows.count)])
+    avoid = np.zeros(rows.count, dtype=np.bool_)
+    avoid[:count] = pile.known_bad[looked]
     views = _look(rows, settings, key, pile.bench.map)
-    known, avoid = torch.from_numpy(seeds).to(device), torch.from_numpy(bad).to(device)
-    split = split_pile(views, known, avoid, settings.rounds, key)
-    lonely = known[split.votes[:, known].sum(0) == 0]
-    if 0 < len(lonely) <= len(known) - 2:
-        rest = known[~torch.isin(known, lonely)]
-        split = split_pile(views, rest, avoid, settings.rounds, key.at("again"))
-    return _opinion(split, known, lonely, looked, rows, pile)
+    seeds, bad = torch.from_numpy(known).to(device), torch.from_numpy(avoid).to(device)
+    split = split_pile(views, seeds, bad, settings.rounds, key)
+    lonely = seeds[split.votes[:, seeds].sum(0) == 0]
+    fit = seeds
+    if 0 < len(lonely) <= len(seeds) - 2:
+        fit = seeds[~torch.isin(seeds, lonely)]
+        split = split_pile(views, fit, bad, settings.rounds, key.at("again"))
+    split = _narrow(split, views, fit, bad, settings.rounds, key)
+    opinion = _opinion(split, seeds, lonely, looked, rows, pile)
+    return _Looks(looked, rows, views, seeds, bad, opinion)
+
+
+def _narrow(
+    split: Split, views: list[View], seeds: Tensor, bad: Tensor, rounds: int, key: Key
+) -> Split:
+    """Split again what was kept, as long as it is more than the seeds stand for.
+
+    Among many others a rare expert first ends up with whoever is most like it.
+    """
+    by_seeds, like = split.by_seeds, split.by_seeds.double().cpu().numpy()
+    own = seeds.cpu().numpy()
+    for turn in range(_NARROWER):
+        kept = (split.belief > 0.5).cpu().numpy()
+        kept[own] = False
+        among = np.union1d(np.flatnonzero(kept), own)
+        if len(among) < SMALLEST or unlike_seeds(like[kept], like[own]) < UNLIKE:
+            break
+        part = torch.from_numpy(among).to(seeds.device)
+        split = split_pile(views, seeds, bad, rounds, key.at("narrow", turn), part)
+    return replace(split, by_seeds=by_seeds)
+
+
+def unlike_seeds(others: Floats, seeds: Floats) -> float:
+    """Share of others that are less like the seeds than a seed is; one half by chance.
+
+    Args:
+        others: How like the seeds the others are, by `Split.by_seeds`.
+        seeds: How like the other seeds each seed is.
+    """
+    if len(seeds) < FEWEST_SEEDS or not len(others):
+        return 0.5
+    return float(np.mean(others[None] < seeds[:, None]))
+
+
+def _confirm(
+    looks: _Looks, pile: Pile, found: Mask, key: Key, settings: OpinionSettings
+) -> Opinion:
+    """What follows from positives that somebody else found; seeds are among them."""
+    positives = torch.zeros_like(looks.bad)
+    positives[: len(looks.looked)] = torch.from_numpy(found[looks.looked]).to(positives.device)
+    positives[looks.seeds] = True
+    begin = torch.nonzero(positives & ~looks.bad).flatten()
+    split = split_pile(looks.views, begin, looks.bad, settings.rounds, key.at("confirm"))
+    lonely = looks.seeds[split.votes[:, looks.seeds].sum(0) == 0]
+    opinion = _opinion(split, looks.seeds, lonely, looks.looked, looks.rows, pile)
+    return replace(opinion, from_seeds=False)
 
 
 def _opinion(
@@ -148,6 +232,8 @@ def _opinion(
         lonely_seeds=looked[own.cpu().numpy()],
         shortfall=split.shortfall[:count].cpu().numpy(),
         traits=traits_of(rows, pile.mixed.lengths[looked]),
+        seeds=len(seeds),
+        from_seeds=True,
     )
 
 

@@ -39,7 +39,14 @@ class Split:
     """How like the seeds alone each trajectory is; a seed is judged by the others."""
 
 
-def split_pile(views: list[View], seeds: Tensor, bad: Tensor, rounds: int, key: Key) -> Split:
+def split_pile(
+    views: list[View],
+    seeds: Tensor,
+    bad: Tensor,
+    rounds: int,
+    key: Key,
+    among: Tensor | None = None,
+) -> Split:
     """Grow the positives from the seeds, then cut in every look and way.
 
     Args:
@@ -48,26 +55,46 @@ def split_pile(views: list[View], seeds: Tensor, bad: Tensor, rounds: int, key: 
         bad: Which trajectories are known not to be the expert's.
         rounds: Rounds of growing.
         key: Names all randomness.
+        among: Positions of the trajectories to split, in order; the others lie on the other side.
     """
-    grown, by_seeds = _grow(views, seeds, bad, rounds, key)
+    count = views[0].rows.count
+    part = _Part(views, torch.arange(count, device=bad.device) if among is None else among)
+    known, avoid = torch.searchsorted(part.positions, seeds), bad[part.positions]
+    grown, by_seeds = _grow(part, known, avoid, rounds, key)
     votes: list[list[Tensor]] = [[] for _ in views]
     apart, falls = [], []
     for turn, positives in enumerate(grown[-2:]):
         sample = _some(positives, key.at("sample", turn))
-        for number, view in enumerate(views):
-            short = _shortfalls(view, sample, seeds)
+        for number, short in enumerate(part.shortfalls(sample, known)):
             score = _score(short, len(sample))
-            told, separation = _discriminate(short, sample, score, bad)
-            votes[number] += [_mixture(score, sample) * ~bad, told * ~bad]
+            told, separation = _discriminate(short, sample, score, avoid)
+            votes[number] += [_mixture(score, sample) * ~avoid, told * ~avoid]
             apart.append(separation)
             falls.append(short)
-    sure = torch.stack([vote for look_votes in votes for vote in look_votes])
-    shortfall = torch.stack(falls).mean(0).argmax(0)
-    return Split(sure > 0.5, sure.mean(0), shortfall, float(np.median(apart)), by_seeds)
+    sure = torch.zeros(len(votes) * len(votes[0]), count, device=bad.device)
+    sure[:, part.positions] = torch.stack([vote for look_votes in votes for vote in look_votes])
+    shortfall = torch.zeros(count, dtype=torch.int64, device=bad.device)
+    shortfall[part.positions] = torch.stack(falls).mean(0).argmax(0)
+    like = torch.full((count,), -torch.inf, device=bad.device)
+    like[part.positions] = by_seeds
+    return Split(sure > 0.5, sure.mean(0), shortfall, float(np.median(apart)), like)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    """Some of the trajectories of a pile; all others refer to them by their place in it."""
+
+    views: list[View]
+    positions: Tensor
+
+    def shortfalls(self, positives: Tensor, seeds: Tensor) -> list[Tensor]:
+        """How far each falls short of the positives, a tensor for every look."""
+        own, known = self.positions[positives], self.positions[seeds]
+        return [_shortfalls(view, own, known, self.positions) for view in self.views]
 
 
 def _grow(
-    views: list[View], seeds: Tensor, bad: Tensor, rounds: int, key: Key
+    part: _Part, seeds: Tensor, bad: Tensor, rounds: int, key: Key
 ) -> tuple[list[Tensor], Tensor]:
     """Positives of each round: the seeds, and the better half of what looks like them.
 
@@ -78,7 +105,7 @@ def _grow(
     for turn in range(rounds):
         grown.append(positives)
         sample = _some(positives, key.at("grow", turn))
-        shortfalls = [_shortfalls(view, sample, seeds) for view in views]
+        shortfalls = part.shortfalls(sample, seeds)
         score = torch.stack([_score(short, len(sample)) for short in shortfalls]).mean(0)
         scores.append(score)
         inside = _above(score, sample, len(seeds)) & ~bad
@@ -98,11 +125,11 @@ def _some(positives: Tensor, key: Key, most: int = 60) -> Tensor:
     return torch.sort(positives[torch.from_numpy(drawn).to(positives.device)])[0]
 
 
-def _shortfalls(view: View, positives: Tensor, seeds: Tensor) -> Tensor:
-    """How far each trajectory falls short of the positives, (evidence, trajectories), in logs."""
+def _shortfalls(view: View, positives: Tensor, seeds: Tensor, among: Tensor) -> Tensor:
+    """How far trajectories fall short of the positives, (evidence, trajectories), in logs."""
     numbers = view.evidence(positives, view.fit(positives, view.quick(seeds)))
     count = len(positives)
-    chosen = numbers[:, positives]
+    chosen, numbers = numbers[:, positives], numbers[:, among]
     middle = torch.quantile(chosen, 0.5, dim=1)
     within = chosen.var(1) if count > 1 else torch.zeros_like(middle)
     usual = _worth()["spread"].to(numbers.device) * (numbers.std(1) + 1e-6)
