@@ -157,3 +157,11 @@ def test_with_too_few_seeds_evidence_confirms_the_rounds_or_doubts_them():
     assert not other.by_evidence
     assert other.status == "evidence_disagrees"
     assert np.array_equal(other.kept, SELECTED)
+
+
+def test_rounds_that_keep_more_than_the_seeds_stand_for_do_not_outweigh_evidence():
+    weak = replace(AGREES, kept=np.arange(COUNT) < 6, support=2.0)
+    assert np.array_equal(weighed(weak).kept, SELECTED)
+    found = weighed(replace(weak, by_seeds=np.where(SEEDS, 5.0, 0.0)))
+    assert np.array_equal(found.kept, weak.kept)
+    assert found.status == "evidence_disagrees"

@@ -98,7 +98,8 @@ def weigh(
     agreement = float(1 - differs[looked].mean())
     agree = agreement >= AGREE or differs.sum() <= SLIPS
     confirmed = status == "converged" and agree
-    settled = status == "converged" and opinion.support < STRONG
+    at_home = _unlike(opinion, selected, seeds) < UNLIKE
+    settled = status == "converged" and opinion.support < STRONG and at_home
     whole = len(looked) == len(selected)
     by_evidence = whole and opinion.from_seeds and not confirmed and not settled
     label, unsure = selected.copy(), borderline & differs
