@@ -165,3 +165,14 @@ def test_rounds_that_keep_more_than_the_seeds_stand_for_do_not_outweigh_evidence
     found = weighed(replace(weak, by_seeds=np.where(SEEDS, 5.0, 0.0)))
     assert np.array_equal(found.kept, weak.kept)
     assert found.status == "evidence_disagrees"
+
+
+def test_where_few_seeds_and_both_agree_the_rounds_say_who():
+    kept = SELECTED.copy()
+    kept[25] = True
+    few = replace(AGREES, kept=kept, seeds=1, support=9.0)
+    found = weighed(few, "no_valley")
+    assert np.array_equal(found.kept, SELECTED)
+    assert found.status == "no_valley"
+    assert weighed(replace(few, seeds=2, seeds_found=0.5)).status == "converged"
+    assert weighed(replace(few, seeds=2, seeds_found=0.0)).status == "seed_incoherent"

@@ -38,6 +38,8 @@ STEADY = 0.97
 """Share of labels on which its two looks must agree for that."""
 SEEDS_FOUND = 0.75
 """Share of the seeds that must be found again."""
+SEEDS_FOUND_OF_FEW = 0.5
+"""The same of one or two seeds."""
 DIVIDED = 0.375
 """From here on the votes are divided about a trajectory."""
 
@@ -97,7 +99,8 @@ def weigh(
     doubt[looked] = opinion.doubt
     agreement = float(1 - differs[looked].mean())
     agree = agreement >= AGREE or differs.sum() <= SLIPS
-    confirmed = status == "converged" and agree
+    few = opinion.seeds < FEWEST_SEEDS
+    confirmed = agree and (few or status == "converged")
     at_home = _unlike(opinion, selected, seeds) < UNLIKE
     settled = status == "converged" and opinion.support < STRONG and at_home
     whole = len(looked) == len(selected)
@@ -110,12 +113,13 @@ def weigh(
     controls = check_controls(opinion.traits, label[looked])
     strong = by_evidence and opinion.support >= ALONE and opinion.repeated >= STEADY
     weak = not opinion.from_seeds and opinion.support < CONFIRMS
-    if strong and opinion.seeds >= FEWEST_SEEDS and (kept & ~seeds).any():
+    if strong and not few and (kept & ~seeds).any():
         status = "evidence_decides"
     elif status == "converged" and (weak or not agree):
         status = "evidence_disagrees"
     unlike = _unlike(opinion, kept, seeds)
-    if status in SOUND and (unlike >= UNLIKE or opinion.seeds_found < SEEDS_FOUND):
+    lost = opinion.seeds_found < (SEEDS_FOUND_OF_FEW if few else SEEDS_FOUND)
+    if status in SOUND and (lost or unlike >= UNLIKE):
         status = "seed_incoherent"
     elif status in SOUND and controls.start >= TOLD_BY_START:
         status = "start_explains"
