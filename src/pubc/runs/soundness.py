@@ -124,6 +124,7 @@ def weigh(
     elif status in SOUND and controls.start >= TOLD_BY_START:
         status = "start_explains"
     sound = status in SOUND
+    open_questions = np.zeros_like(differs) if by_evidence else differs
     return Weighed(
         kept=kept,
         unsure=unsure,
@@ -133,7 +134,7 @@ def weigh(
         by_evidence=by_evidence,
         agreement=agreement,
         controls=controls,
-        chance_wrong=_chance_wrong(differs & ~by_evidence, doubt, opinion) if sound else None,
+        chance_wrong=_chance_wrong(open_questions, doubt, opinion) if sound else None,
     )
 
 
