@@ -32,7 +32,7 @@ STRONG = 3.3
 """Standard deviations between its sides from which evidence outweighs rounds that converged."""
 ALONE = 7.5
 """The same from which evidence is believed although the rounds did not settle."""
-CONFIRMS = 6.0
+CONFIRMS = 9.0
 """The same for evidence that began with what the rounds found, because seeds are too few."""
 STEADY = 0.97
 """Share of labels on which its two looks must agree for that."""
