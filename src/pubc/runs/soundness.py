@@ -69,6 +69,8 @@ class Weighed:
     """What else tells the two sides apart."""
     chance_wrong: float | None = None
     """The chance that a label is wrong; None where the split is not to be believed."""
+    chances: NDArray[np.float64] | None = None
+    """The same of each label that was looked at; None where there is no evidence, or no longer."""
 
 
 def without_opinion(selected: Mask, borderline: Mask, status: str) -> Weighed:
@@ -124,7 +126,8 @@ def weigh(
     elif status in SOUND and controls.start >= TOLD_BY_START:
         status = "start_explains"
     sound = status in SOUND
-    open_questions = np.zeros_like(differs) if by_evidence else differs
+    # Where two that are to be believed differ either may be right, elsewhere the votes tell.
+    chances = (doubt if by_evidence else np.where(differs, 0.5, doubt))[looked]
     return Weighed(
         kept=kept,
         unsure=unsure,
@@ -134,13 +137,9 @@ def weigh(
         by_evidence=by_evidence,
         agreement=agreement,
         controls=controls,
-        chance_wrong=_chance_wrong(open_questions, doubt, opinion) if sound else None,
+        chance_wrong=float(chances.mean()) if sound else None,
+        chances=chances,
     )
-
-
-def _chance_wrong(differs: Mask, doubt: NDArray[np.float64], opinion: Opinion) -> float:
-    """Where two that are to be believed differ either may be right, elsewhere the votes tell."""
-    return float(np.where(differs, 0.5, doubt)[opinion.looked].mean())
 
 
 def _unlike(opinion: Opinion, kept: Mask, seeds: Mask) -> float:

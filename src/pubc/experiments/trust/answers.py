@@ -29,7 +29,7 @@ from pubc.threads import cores
 
 __all__ = ["MEASURES", "TABLE", "Asking", "SuitePlan", "answer_all"]
 
-QUESTIONS = 1
+QUESTIONS = 2
 """How often the questions have come to be others, or judged otherwise; raised by hand."""
 
 MEASURES = {
@@ -68,7 +68,7 @@ TABLE = Table(
     cells=_no_cells,
     direction="neither",
     data=GIVEN,
-    extra={"measures": MEASURES},
+    extra={"measures": MEASURES, "figure": {"kind": "reliability"}},
 )
 """How the answers are shown; questions are no cells, so a plan of its own lists them."""
 

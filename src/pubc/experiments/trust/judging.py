@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from pubc.experiments.trust.question import Flags, Question
 from pubc.metrics import confusion, roc_auc
+
+if TYPE_CHECKING:
+    from pubc.runs.find_expert import Result
 
 __all__ = ["judge", "rightness"]
 
@@ -43,6 +48,8 @@ def judge(question: Question, *, device: str = "auto", workers: int = 1) -> dict
         "named_seeds": sorted(int(seed) for seed in lonely),
         "auc": _number(roc_auc(found.confidence[others], question.truth[others])),
         "kept": int(found.mask.sum()),
+        "chance_wrong": found.weighed.chance_wrong,
+        "reliability": _reliability(found, question.truth),
         "seconds": round(seconds, 2),
     }
 
@@ -74,6 +81,21 @@ def rightness(question: Question, kept: Flags, unsure: Flags, *, sound: bool) ->
         "covered": sound if question.answerable else None,
         "unsure": float(unsure.mean()),
     }
+
+
+def _reliability(found: Result, truth: Flags) -> list[list[float]]:
+    """For each chance of a wrong label: the chance, how many labels, how many are wrong."""
+    opinion, chances = found.opinion, found.weighed.chances
+    if opinion is None or chances is None:
+        return []
+    # What is unsure has no label, so it cannot be wrong.
+    decided = ~found.unsure[opinion.looked]
+    wrong = (found.mask != truth)[opinion.looked][decided]
+    stated = np.round(8 * chances[decided]) / 8
+    return [
+        [float(chance), int((stated == chance).sum()), int(wrong[stated == chance].sum())]
+        for chance in np.unique(stated)
+    ]
 
 
 def _number(value: float) -> float | None:

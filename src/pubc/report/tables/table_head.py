@@ -23,7 +23,7 @@ _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _UNITS = ("percent", "score", "count", "return")
 _DIRECTIONS = ("higher", "lower", "neither")
 _HOWS = ("mean", "sum")
-_FIGURES = ("rounds", "curves", "line")
+_FIGURES = ("rounds", "curves", "line", "reliability")
 
 
 @dataclass(frozen=True, slots=True)

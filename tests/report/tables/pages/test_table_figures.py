@@ -90,7 +90,27 @@ def test_many_lines_have_no_bands_that_would_cover_each_other():
     assert not axis.collections
 
 
+def test_reliability_pools_the_labels_of_all_answers():
+    document = head(extra={"figure": {"kind": "reliability"}})
+    told = [
+        (True, [[0.0, 60, 1], [0.25, 10, 4]]),
+        (True, [[0.0, 40, 0], [0.25, 30, 6]]),
+        (False, [[0.5, 19, 9]]),
+        (False, []),
+    ]
+    records = [
+        record("Ant E+E", "auto", 0.5, n, sound=sound, reliability=labels)
+        for n, (sound, labels) in enumerate(told)
+    ]
+    [axis] = visible(draw(sheet(document, records, "x")))
+    sound, others, stated = axis.lines
+    assert list(sound.get_xdata()) == [0.0, 0.25]
+    assert list(sound.get_ydata()) == pytest.approx([0.01, 0.25])
+    assert len(others.get_xdata()) == 0  # nineteen labels are too few
+    assert list(stated.get_xdata()) == [0, 0.5]
+
+
 def test_nothing_to_draw_is_no_figure(folder):
     assert draw(read_table(folder, "pu-accuracy").sheet) is None
-    for kind in ("rounds", "curves", "line"):
+    for kind in ("rounds", "curves", "line", "reliability"):
         assert draw(sheet(head(extra={"figure": {"kind": kind}}), [], "x")) is None

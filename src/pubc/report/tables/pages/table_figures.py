@@ -1,4 +1,4 @@
-"""The paper's figures from the records of a table: rounds, learning curves, and lines.
+"""Figures from the records of a table: rounds, learning curves, lines, and reliability.
 
 The head of a table says which kind it has. What a record lacks is not drawn; what is there but
 malformed is refused.
@@ -14,6 +14,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
 
 from pubc.errors import DataError
 from pubc.report.drawing import CUT, DASHES, DROPPED, KEPT, SERIES, canvas, label, style
@@ -28,6 +29,8 @@ _MOST_ROUNDS = 8
 _COLUMNS = 4
 # More bands than these cover each other; the table has every spread.
 _MOST_BANDS = 4
+# Shares of fewer labels than these are chance.
+_FEWEST_LABELS = 20
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 
 
@@ -39,7 +42,8 @@ def draw(sheet: TableOfMeans) -> Figure | None:
     """
     if sheet.head.figure is None:
         return None
-    drawn = {"rounds": _rounds, "curves": _curves, "line": _line}[sheet.head.figure["kind"]]
+    kinds = {"rounds": _rounds, "curves": _curves, "line": _line, "reliability": _reliability}
+    drawn = kinds[sheet.head.figure["kind"]]
     try:
         with style():
             return drawn(sheet, sheet.head.figure)
@@ -155,6 +159,35 @@ def _line(sheet: TableOfMeans, asked: Mapping[str, Any]) -> Figure | None:
     axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axis.minorticks_off()
     axis.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+    return figure
+
+
+def _reliability(sheet: TableOfMeans, asked: Mapping[str, Any]) -> Figure | None:
+    """How often labels are wrong against the chance that was stated for them."""
+    figure, axes = canvas(width=4.2, height=3.4)
+    axis = axes[0, 0]
+    for index, (name, sound) in enumerate((("sound answers", True), ("all others", False))):
+        counts: dict[float, NDArray[np.int64]] = {}
+        for record in sheet.records:
+            for chance, *labels in record.values.get("reliability") or ():
+                if record.values["sound"] == sound:
+                    told = counts.setdefault(float(chance), np.zeros(2, dtype=np.int64))
+                    told += np.array(labels, dtype=np.int64)
+        shown = sorted(chance for chance, (labels, _) in counts.items() if labels >= _FEWEST_LABELS)
+        axis.plot(
+            shown,
+            [counts[chance][1] / counts[chance][0] for chance in shown],
+            color=SERIES[index],
+            marker="o",
+            ms=3,
+            lw=1.2,
+            label=name,
+        )
+    if not any(len(line.get_xdata()) for line in axis.lines):
+        return None
+    axis.plot([0, 0.5], [0, 0.5], color="black", lw=0.8, ls="--", label="as stated")
+    axis.set(xlabel="stated chance that a label is wrong", ylabel="share of labels that are wrong")
+    axis.legend()
     return figure
 
 
