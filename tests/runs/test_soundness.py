@@ -8,6 +8,7 @@ import pytest
 from pubc.pu.second_opinion.controls import Traits
 from pubc.pu.second_opinion.evidence import EVIDENCE
 from pubc.pu.second_opinion.opinion import Opinion
+from pubc.runs import soundness
 from pubc.runs.soundness import weigh
 
 COUNT = 40
@@ -83,8 +84,11 @@ def test_stronger_evidence_outweighs_the_rounds_and_is_not_believed_yet():
 
 
 @pytest.mark.parametrize(("support", "repeated"), [(9.0, 1.0), (9.0, 0.9), (7.0, 1.0)])
-def test_only_strong_and_steady_evidence_is_believed_alone(support, repeated):
+def test_only_strong_and_steady_evidence_is_believed_alone(support, repeated, monkeypatch):
     strong = replace(AGREES, kept=OTHER, support=support, repeated=repeated)
+    # Forty trajectories are too few to lie apart by more than chance.
+    assert weighed(strong, "no_valley").status == "no_valley"
+    monkeypatch.setattr(soundness, "ALONE_IN", COUNT)
     found = weighed(strong, "no_valley")
     believed = (support, repeated) == (9.0, 1.0)
     assert found.status == ("evidence_decides" if believed else "no_valley")
@@ -118,8 +122,20 @@ def test_kept_ones_that_are_all_less_like_the_seeds_are_too_many():
 def test_a_lonely_seed_is_named():
     found = weighed(replace(AGREES, lonely_seeds=np.array([7])))
     assert "position 7 looks like another policy" in found.doubts[0]
-    lost = weighed(replace(AGREES, lonely_seeds=np.array([7]), seeds_found=0.67))
+    assert found.lonely_seeds == (7,)
+    # Of the two others, one is found.
+    lost = weighed(replace(AGREES, lonely_seeds=np.array([7]), seeds_found=1 / 3))
     assert lost.status == "seed_incoherent"
+
+
+def test_a_seed_that_rounds_and_evidence_drop_is_named_and_the_rest_is_believed():
+    seeds = SEEDS.copy()
+    seeds[30] = True
+    opinion = replace(AGREES, seeds=4, seeds_found=0.75)
+    found = weigh(SELECTED, NOBODY, "converged", opinion, seeds, NOBODY)
+    assert found.lonely_seeds == (30,)
+    assert found.status == "converged"
+    assert not weigh(SELECTED, NOBODY, "no_valley", opinion, seeds, NOBODY).lonely_seeds
 
 
 def test_what_is_known_to_be_bad_is_neither_kept_nor_unsure():

@@ -32,6 +32,8 @@ STRONG = 3.3
 """Standard deviations between its sides from which evidence outweighs rounds that converged."""
 ALONE = 7.5
 """The same from which evidence is believed although the rounds did not settle."""
+ALONE_IN = 2 * len(EVIDENCE)
+"""In so many trajectories: among fewer than two for each number they lie apart by chance."""
 CONFIRMS = 9.0
 """The same for evidence that began with what the rounds found, because seeds are too few."""
 STEADY = 0.97
@@ -67,6 +69,8 @@ class Weighed:
     """Share of labels on which rounds and evidence agree."""
     controls: Controls | None = None
     """What else tells the two sides apart."""
+    lonely_seeds: tuple[int, ...] = ()
+    """Positions of seeds that look like another policy."""
     chance_wrong: float | None = None
     """The chance that a label is wrong; None where the split is not to be believed."""
     chances: NDArray[np.float64] | None = None
@@ -102,25 +106,23 @@ def weigh(
     agreement = float(1 - differs[looked].mean())
     agree = agreement >= AGREE or differs.sum() <= SLIPS
     few = opinion.seeds < FEWEST_SEEDS
-    confirmed = agree and (few or status == "converged")
-    at_home = _unlike(opinion, selected, seeds) < UNLIKE
-    settled = status == "converged" and opinion.support < STRONG and at_home
-    whole = len(looked) == len(selected)
-    by_evidence = whole and opinion.from_seeds and not confirmed and not settled
+    by_evidence = _outweighs(opinion, selected, seeds, status, agree)
     label, unsure = selected.copy(), borderline & differs
     if by_evidence:
         label, unsure = opinion.kept.copy(), doubt >= DIVIDED
     unsure &= ~known_bad
     kept = label & ~unsure & ~known_bad
     controls = check_controls(opinion.traits, label[looked])
-    strong = by_evidence and opinion.support >= ALONE and opinion.repeated >= STEADY
+    steady = opinion.repeated >= STEADY and len(looked) >= ALONE_IN
+    strong = by_evidence and steady and opinion.support >= ALONE
     weak = not opinion.from_seeds and opinion.support < CONFIRMS
     if strong and not few and (kept & ~seeds).any():
         status = "evidence_decides"
     elif status == "converged" and (weak or not agree):
         status = "evidence_disagrees"
     unlike = _unlike(opinion, kept, seeds)
-    lost = opinion.seeds_found < (SEEDS_FOUND_OF_FEW if few else SEEDS_FOUND)
+    named = _lonely(opinion, selected, seeds, status)
+    lost = _seeds_found(opinion, len(named)) < (SEEDS_FOUND_OF_FEW if few else SEEDS_FOUND)
     if status in SOUND and (lost or unlike >= UNLIKE):
         status = "seed_incoherent"
     elif status in SOUND and controls.start >= TOLD_BY_START:
@@ -133,13 +135,40 @@ def weigh(
         unsure=unsure,
         reasons=_reasons(kept, unsure, differs, opinion),
         status=status,
-        doubts=_doubts(opinion, None if agree else agreement, controls, by_evidence, unlike),
+        doubts=_doubts(opinion, None if agree else agreement, controls, by_evidence, unlike)
+        + tuple(map(_about_seed, named)),
+        lonely_seeds=named,
         by_evidence=by_evidence,
         agreement=agreement,
         controls=controls,
         chance_wrong=float(chances.mean()) if sound else None,
         chances=chances,
     )
+
+
+def _outweighs(opinion: Opinion, selected: Mask, seeds: Mask, status: str, agree: bool) -> bool:
+    """Whether evidence says who is kept, and not the rounds."""
+    if len(opinion.looked) < len(selected) or not opinion.from_seeds:
+        return False
+    converged, few = status == "converged", opinion.seeds < FEWEST_SEEDS
+    if agree and (converged or few):
+        return False
+    at_home = _unlike(opinion, selected, seeds) < UNLIKE
+    return not (converged and at_home and opinion.support < STRONG)
+
+
+def _lonely(opinion: Opinion, selected: Mask, seeds: Mask, status: str) -> tuple[int, ...]:
+    """Seeds that every vote puts on the other side, or that evidence and sound rounds do."""
+    named = set(opinion.lonely_seeds.tolist())
+    if status == "converged":
+        looked = opinion.looked
+        named |= set(looked[(seeds & ~selected)[looked] & ~opinion.kept].tolist())
+    return tuple(sorted(named))
+
+
+def _seeds_found(opinion: Opinion, named: int) -> float:
+    """Share of the seeds that evidence keeps, without those that were named."""
+    return opinion.seeds_found * opinion.seeds / max(1, opinion.seeds - named)
 
 
 def _unlike(opinion: Opinion, kept: Mask, seeds: Mask) -> float:
@@ -184,12 +213,14 @@ def _doubts(
             "Kept and dropped trajectories start in different places: this may be a task, not a "
             "policy. Add seeds that start where the dropped ones do."
         )
-    for position in opinion.lonely_seeds.tolist():
-        said.append(
-            f"The seed at position {position} looks like another policy: every look at the pile "
-            "puts it on the other side. Check it, or leave it out."
-        )
     return tuple(said)
+
+
+def _about_seed(position: int) -> str:
+    return (
+        f"The seed at position {position} looks like another policy: whoever judges it without "
+        "itself puts it on the other side. Check it, or leave it out."
+    )
 
 
 def _reasons(kept: Mask, unsure: Mask, differs: Mask, opinion: Opinion) -> tuple[str, ...]:

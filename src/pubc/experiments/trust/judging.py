@@ -40,12 +40,11 @@ def judge(question: Question, *, device: str = "auto", workers: int = 1) -> dict
     )
     seconds = time.perf_counter() - began
     others = ~found.seeds
-    lonely = () if found.opinion is None else found.opinion.lonely_seeds.tolist()
     return {
         **rightness(question, found.mask, found.unsure, sound=found.sound),
         "status": found.status,
         "wrong_seeds": sorted(question.wrong_seeds),
-        "named_seeds": sorted(int(seed) for seed in lonely),
+        "named_seeds": list(found.weighed.lonely_seeds),
         "auc": _number(roc_auc(found.confidence[others], question.truth[others])),
         "kept": int(found.mask.sum()),
         "chance_wrong": found.weighed.chance_wrong,

@@ -253,7 +253,7 @@ def _opinion(opinion: Opinion, result: Result) -> dict[str, Any]:
         "repeated": opinion.repeated,
         "support": opinion.support,
         "seeds_found": opinion.seeds_found,
-        "lonely_seeds": opinion.lonely_seeds.tolist(),
+        "lonely_seeds": list(result.weighed.lonely_seeds),
     }
 
 

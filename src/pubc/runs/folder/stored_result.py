@@ -62,5 +62,6 @@ def _weighed(document: Mapping[str, Any], scores: Scores) -> Weighed:
         by_evidence=bool(opinion and opinion["decided"]),
         agreement=opinion and opinion["agreement"],
         controls=None if controls is None else Controls(**controls),
+        lonely_seeds=tuple(opinion["lonely_seeds"]) if opinion else (),
         chance_wrong=document["chance_wrong"],
     )
