@@ -7,6 +7,7 @@ import pytest
 
 from pubc.pu.second_opinion.controls import Traits
 from pubc.pu.second_opinion.evidence import EVIDENCE
+from pubc.pu.second_opinion.held_out import HeldOut
 from pubc.pu.second_opinion.opinion import Opinion
 from pubc.runs import soundness
 from pubc.runs.soundness import weigh
@@ -23,6 +24,7 @@ ALIKE = Traits(
     lengths=np.full((COUNT, 1), 50.0),
     pace=np.ones(COUNT),
 )
+AHEAD = HeldOut(np.arange(3), np.tile(np.where(SEEDS, 5.0, 0.0), (3, 1)))
 AGREES = Opinion(
     looked=np.arange(COUNT),
     kept=SELECTED,
@@ -31,7 +33,7 @@ AGREES = Opinion(
     repeated=1.0,
     support=5.0,
     seeds_found=1.0,
-    by_seeds=RNG.normal(size=COUNT),
+    held_out=HeldOut(np.arange(3), RNG.normal(size=(3, COUNT))),
     lonely_seeds=np.zeros(0, np.int64),
     shortfall=np.zeros(COUNT, np.int64),
     traits=ALIKE,
@@ -114,8 +116,9 @@ def test_what_the_votes_are_divided_about_is_unsure():
 
 
 def test_kept_ones_that_are_all_less_like_the_seeds_are_too_many():
-    found = weighed(replace(AGREES, by_seeds=np.where(SEEDS, 5.0, 0.0)))
+    found = weighed(replace(AGREES, held_out=AHEAD))
     assert found.status == "seed_incoherent"
+    assert weighed(replace(AGREES, held_out=AHEAD, support=6.5)).status == "converged"
     assert "less like the seeds than they are to each other" in found.doubts[0]
 
 
@@ -153,7 +156,7 @@ def test_part_of_a_large_pile_confirms_but_never_overrules():
         kept=OTHER[:30],
         belief=np.where(OTHER, 0.9, 0.1)[:30],
         doubt=np.zeros(30),
-        by_seeds=AGREES.by_seeds[:30],
+        held_out=HeldOut(np.arange(3), AGREES.held_out.likeness[:, :30]),
         shortfall=np.zeros(30, np.int64),
         traits=Traits(ALIKE.first[:30], ALIKE.states[:30], ALIKE.lengths[:30], ALIKE.pace[:30]),
         support=20.0,
@@ -178,7 +181,7 @@ def test_with_too_few_seeds_evidence_confirms_the_rounds_or_doubts_them():
 def test_rounds_that_keep_more_than_the_seeds_stand_for_do_not_outweigh_evidence():
     weak = replace(AGREES, kept=np.arange(COUNT) < 6, support=2.0)
     assert np.array_equal(weighed(weak).kept, SELECTED)
-    found = weighed(replace(weak, by_seeds=np.where(SEEDS, 5.0, 0.0)))
+    found = weighed(replace(weak, held_out=AHEAD))
     assert np.array_equal(found.kept, weak.kept)
     assert found.status == "evidence_disagrees"
 

@@ -20,7 +20,8 @@ from pubc.pu.judge import Bench
 from pubc.pu.pile_statistics import Survey, survey
 from pubc.pu.recipes import Recipe, get_recipe, recipe_to_json
 from pubc.pu.rounds import Pile, Round
-from pubc.pu.second_opinion.opinion import FEWEST_SEEDS, Opinion, form_opinion
+from pubc.pu.second_opinion.held_out import FEWEST_SEEDS
+from pubc.pu.second_opinion.opinion import Opinion, form_opinion
 from pubc.runs.advice import advise
 from pubc.runs.named_trajectories import Named, bad_in, seeds_in
 from pubc.runs.soundness import Weighed, weigh, without_opinion

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from pubc.pu.second_opinion.controls import Controls, check_controls
 from pubc.pu.second_opinion.evidence import EVIDENCE
-from pubc.pu.second_opinion.opinion import FEWEST_SEEDS, UNLIKE, Opinion, unlike_seeds
+from pubc.pu.second_opinion.held_out import FEWEST_SEEDS
+from pubc.pu.second_opinion.opinion import Opinion
 from pubc.runs.statuses import SOUND
 
 __all__ = ["Weighed", "weigh", "without_opinion"]
@@ -106,7 +107,7 @@ def weigh(
     agreement = float(1 - differs[looked].mean())
     agree = agreement >= AGREE or differs.sum() <= SLIPS
     few = opinion.seeds < FEWEST_SEEDS
-    by_evidence = _outweighs(opinion, selected, seeds, status, agree)
+    by_evidence = _outweighs(opinion, selected, status, agree)
     label, unsure = selected.copy(), borderline & differs
     if by_evidence:
         label, unsure = opinion.kept.copy(), doubt >= DIVIDED
@@ -120,10 +121,10 @@ def weigh(
         status = "evidence_decides"
     elif status == "converged" and (weak or not agree):
         status = "evidence_disagrees"
-    unlike = _unlike(opinion, kept, seeds)
+    too_much = opinion.held_out.too_much(kept[looked], opinion.support)
     named = _lonely(opinion, selected, seeds, status)
     lost = _seeds_found(opinion, len(named)) < (SEEDS_FOUND_OF_FEW if few else SEEDS_FOUND)
-    if status in SOUND and (lost or unlike >= UNLIKE):
+    if status in SOUND and (lost or too_much):
         status = "seed_incoherent"
     elif status in SOUND and controls.start >= TOLD_BY_START:
         status = "start_explains"
@@ -135,7 +136,7 @@ def weigh(
         unsure=unsure,
         reasons=_reasons(kept, unsure, differs, opinion),
         status=status,
-        doubts=_doubts(opinion, None if agree else agreement, controls, by_evidence, unlike)
+        doubts=_doubts(opinion, None if agree else agreement, controls, by_evidence, too_much)
         + tuple(map(_about_seed, named)),
         lonely_seeds=named,
         by_evidence=by_evidence,
@@ -146,15 +147,15 @@ def weigh(
     )
 
 
-def _outweighs(opinion: Opinion, selected: Mask, seeds: Mask, status: str, agree: bool) -> bool:
+def _outweighs(opinion: Opinion, selected: Mask, status: str, agree: bool) -> bool:
     """Whether evidence says who is kept, and not the rounds."""
     if len(opinion.looked) < len(selected) or not opinion.from_seeds:
         return False
     converged, few = status == "converged", opinion.seeds < FEWEST_SEEDS
     if agree and (converged or few):
         return False
-    at_home = _unlike(opinion, selected, seeds) < UNLIKE
-    return not (converged and at_home and opinion.support < STRONG)
+    too_much = opinion.held_out.too_much(selected[opinion.looked], opinion.support)
+    return too_much or not converged or opinion.support >= STRONG
 
 
 def _lonely(opinion: Opinion, selected: Mask, seeds: Mask, status: str) -> tuple[int, ...]:
@@ -171,18 +172,12 @@ def _seeds_found(opinion: Opinion, named: int) -> float:
     return opinion.seeds_found * opinion.seeds / max(1, opinion.seeds - named)
 
 
-def _unlike(opinion: Opinion, kept: Mask, seeds: Mask) -> float:
-    """Share of what is kept that is less like the seeds than a seed is to the others."""
-    looked, like = opinion.looked, opinion.by_seeds
-    return unlike_seeds(like[(kept & ~seeds)[looked]], like[seeds[looked]])
-
-
 def _doubts(
     opinion: Opinion,
     agreement: float | None,
     controls: Controls,
     by_evidence: bool,
-    unlike: float,
+    too_much: bool,
 ) -> tuple[str, ...]:
     """What speaks against the split; `agreement` where it is too low."""
     said = []
@@ -203,7 +198,7 @@ def _doubts(
             "With so few seeds other evidence cannot confirm the split: its two sides lie "
             f"{opinion.support:.1f} standard deviations apart. Give at least three seeds."
         )
-    if unlike >= UNLIKE:
+    if too_much:
         said.append(
             "What is kept is less like the seeds than they are to each other: it may be more than "
             "their policy. Add seeds, or name bad trajectories with --bad-episodes."

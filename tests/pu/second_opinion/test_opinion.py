@@ -100,7 +100,8 @@ def test_what_is_more_than_the_seeds_stand_for_is_split_again(monkeypatch):
     def lax(*words):
         calls.append(words)
         split = split_pile(*words)
-        return split if len(calls) > 1 else replace(split, belief=torch.ones_like(split.belief))
+        everybody = torch.ones_like(split.belief)
+        return split if len(calls) > 1 else replace(split, belief=everybody, support=1.0)
 
     monkeypatch.setattr(opinion_module, "split_pile", lax)
     mixed = pile([6, 40, 40])

@@ -5,7 +5,8 @@ features, grows the positives from the seeds with care, and splits the pile by w
 here. The rounds of `auto` begin with that split. Where the rounds and both looks agree, a result is
 worth believing; where they do not, the trajectories in question are unsure, and the run says so.
 
-`pile_split` has the growth and the cuts, `evidence` the numbers, `told_network` the network.
+`pile_split` has the growth and the cuts, `held_out` the test by seeds left out, `evidence` the
+numbers, `told_network` the network.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from pubc.nets import pick_device
 from pubc.pu.rounds import Pile
 from pubc.pu.second_opinion.controls import Traits, traits_of
 from pubc.pu.second_opinion.evidence import View, open_view
+from pubc.pu.second_opinion.held_out import UNLIKE, HeldOut, hold_out
 from pubc.pu.second_opinion.pile_split import Split, split_pile
 from pubc.pu.second_opinion.rows import Rows, join, look
 from pubc.select import locate
@@ -29,15 +31,7 @@ from pubc.streams import Key
 from pubc.threads import threads
 from pubc.trajectory import TrajectorySet
 
-__all__ = [
-    "FEWEST_SEEDS",
-    "SMALLEST",
-    "UNLIKE",
-    "Opinion",
-    "OpinionSettings",
-    "form_opinion",
-    "unlike_seeds",
-]
+__all__ = ["SMALLEST", "Opinion", "OpinionSettings", "form_opinion"]
 
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -45,12 +39,6 @@ Work = Callable[[Callable[[int], View], Sequence[int]], list[View]]
 
 SMALLEST = 8
 """Fewer trajectories than this have no structure to look for."""
-FEWEST_SEEDS = 3
-"""Fewer seeds than this do not say how much their policy varies."""
-UNLIKE = 0.93
-"""Share of what is kept that is less like the seeds than a seed is to the others; from here on
-more is kept than what the seeds stand for. Half is what seeds drawn by chance would have."""
-
 
 _NARROWER = 3
 
@@ -93,8 +81,8 @@ class Opinion:
     """How far the two sides lie apart, in standard deviations."""
     seeds_found: float
     """Share of the seeds that it keeps, each judged without itself."""
-    by_seeds: Floats
-    """How like the seeds alone each is; a seed is judged by the others."""
+    held_out: HeldOut
+    """Where seeds that were left out lie among them."""
     lonely_seeds: NDArray[np.int64]
     """Positions of seeds that every vote puts on the other side."""
     shortfall: NDArray[np.int64]
@@ -162,41 +150,36 @@ def _look_at(pile: Pile, key: Key, settings: OpinionSettings) -> _Looks:
     if 0 < len(lonely) <= len(seeds) - 2:
         fit = seeds[~torch.isin(seeds, lonely)]
         split = split_pile(views, fit, bad, settings.rounds, key.at("again"))
-    split = _narrow(split, views, fit, bad, settings.rounds, key)
-    opinion = _opinion(split, seeds, lonely, looked, rows, pile)
+    held_out = hold_out(views, fit)
+    split = _narrow(split, held_out, views, fit, bad, settings.rounds, key)
+    opinion = _opinion(split, held_out, seeds, lonely, looked, rows, pile)
     return _Looks(looked, rows, views, seeds, bad, opinion)
 
 
 def _narrow(
-    split: Split, views: list[View], seeds: Tensor, bad: Tensor, rounds: int, key: Key
+    split: Split,
+    held_out: HeldOut,
+    views: list[View],
+    seeds: Tensor,
+    bad: Tensor,
+    rounds: int,
+    key: Key,
 ) -> Split:
     """Split again what was kept, as long as it is more than the seeds stand for.
 
     Among many others a rare expert first ends up with whoever is most like it.
     """
-    by_seeds, like = split.by_seeds, split.by_seeds.double().cpu().numpy()
-    own = seeds.cpu().numpy()
     for turn in range(_NARROWER):
         kept = (split.belief > 0.5).cpu().numpy()
-        kept[own] = False
-        among = np.union1d(np.flatnonzero(kept), own)
-        if len(among) < SMALLEST or unlike_seeds(like[kept], like[own]) < UNLIKE:
+        among = np.union1d(np.flatnonzero(kept), seeds.cpu().numpy())
+        if len(among) < SMALLEST or not held_out.too_much(kept, split.support):
             break
         part = torch.from_numpy(among).to(seeds.device)
-        split = split_pile(views, seeds, bad, rounds, key.at("narrow", turn), part)
-    return replace(split, by_seeds=by_seeds)
-
-
-def unlike_seeds(others: Floats, seeds: Floats) -> float:
-    """Share of others that are less like the seeds than a seed is; one half by chance.
-
-    Args:
-        others: How like the seeds the others are, by `Split.by_seeds`.
-        seeds: How like the other seeds each seed is.
-    """
-    if len(seeds) < FEWEST_SEEDS or not len(others):
-        return 0.5
-    return float(np.mean(others[None] < seeds[:, None]))
+        narrower = split_pile(views, seeds, bad, rounds, key.at("narrow", turn), part)
+        if held_out.rank((narrower.belief > 0.5).cpu().numpy()) < 1 - UNLIKE:
+            break
+        split = narrower
+    return split
 
 
 def _confirm(
@@ -209,12 +192,19 @@ def _confirm(
     begin = torch.nonzero(positives & ~looks.bad).flatten()
     split = split_pile(looks.views, begin, looks.bad, settings.rounds, key.at("confirm"))
     lonely = looks.seeds[split.votes[:, looks.seeds].sum(0) == 0]
-    opinion = _opinion(split, looks.seeds, lonely, looks.looked, looks.rows, pile)
+    known, held_out = looks.seeds, looks.opinion.held_out
+    opinion = _opinion(split, held_out, known, lonely, looks.looked, looks.rows, pile)
     return replace(opinion, from_seeds=False)
 
 
 def _opinion(
-    split: Split, seeds: Tensor, lonely: Tensor, looked: NDArray[np.int64], rows: Rows, pile: Pile
+    split: Split,
+    held_out: HeldOut,
+    seeds: Tensor,
+    lonely: Tensor,
+    looked: NDArray[np.int64],
+    rows: Rows,
+    pile: Pile,
 ) -> Opinion:
     count = len(looked)
     kept, share = split.belief > 0.5, split.votes.float().mean(0)
@@ -228,7 +218,7 @@ def _opinion(
         repeated=float((halves[0] == halves[-1]).float().mean()),
         support=split.support,
         seeds_found=float(kept[seeds].float().mean()),
-        by_seeds=split.by_seeds[:count].double().cpu().numpy(),
+        held_out=held_out,
         lonely_seeds=looked[own.cpu().numpy()],
         shortfall=split.shortfall[:count].cpu().numpy(),
         traits=traits_of(rows, pile.mixed.lengths[looked]),

@@ -18,7 +18,7 @@ from torch import Tensor
 from pubc.pu.second_opinion.evidence import EVIDENCE, TWO_SIDED, View
 from pubc.streams import Key
 
-__all__ = ["Split", "split_pile"]
+__all__ = ["Split", "likeness", "split_pile"]
 
 _SLOPE = 6.0
 
@@ -35,8 +35,6 @@ class Split:
     """The kind of evidence in which each trajectory falls short most."""
     support: float
     """How far the two sides lie apart, in standard deviations."""
-    by_seeds: Tensor
-    """How like the seeds alone each trajectory is; a seed is judged by the others."""
 
 
 def split_pile(
@@ -60,7 +58,7 @@ def split_pile(
     count = views[0].rows.count
     part = _Part(views, torch.arange(count, device=bad.device) if among is None else among)
     known, avoid = torch.searchsorted(part.positions, seeds), bad[part.positions]
-    grown, by_seeds = _grow(part, known, avoid, rounds, key)
+    grown = _grow(part, known, avoid, rounds, key)
     votes: list[list[Tensor]] = [[] for _ in views]
     apart, falls = [], []
     for turn, positives in enumerate(grown[-2:]):
@@ -75,9 +73,14 @@ def split_pile(
     sure[:, part.positions] = torch.stack([vote for look_votes in votes for vote in look_votes])
     shortfall = torch.zeros(count, dtype=torch.int64, device=bad.device)
     shortfall[part.positions] = torch.stack(falls).mean(0).argmax(0)
-    like = torch.full((count,), -torch.inf, device=bad.device)
-    like[part.positions] = by_seeds
-    return Split(sure > 0.5, sure.mean(0), shortfall, float(np.median(apart)), like)
+    return Split(sure > 0.5, sure.mean(0), shortfall, float(np.median(apart)))
+
+
+def likeness(views: list[View], positives: Tensor) -> Tensor:
+    """How like the positives every trajectory is, in the mean of all looks."""
+    everybody = _Part(views, torch.arange(views[0].rows.count, device=positives.device))
+    shortfalls = everybody.shortfalls(positives, positives)
+    return torch.stack([_score(short, len(positives)) for short in shortfalls]).mean(0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,21 +96,14 @@ class _Part:
         return [_shortfalls(view, own, known, self.positions) for view in self.views]
 
 
-def _grow(
-    part: _Part, seeds: Tensor, bad: Tensor, rounds: int, key: Key
-) -> tuple[list[Tensor], Tensor]:
-    """Positives of each round: the seeds, and the better half of what looks like them.
-
-    Returns:
-        The positives, and how like the seeds alone each trajectory is.
-    """
-    positives, grown, scores = seeds, [], []
+def _grow(part: _Part, seeds: Tensor, bad: Tensor, rounds: int, key: Key) -> list[Tensor]:
+    """Positives of each round: the seeds, and the better half of what looks like them."""
+    positives, grown = seeds, []
     for turn in range(rounds):
         grown.append(positives)
         sample = _some(positives, key.at("grow", turn))
         shortfalls = part.shortfalls(sample, seeds)
         score = torch.stack([_score(short, len(sample)) for short in shortfalls]).mean(0)
-        scores.append(score)
         inside = _above(score, sample, len(seeds)) & ~bad
         inside[seeds] = False
         order = torch.argsort(score, descending=True)
@@ -115,7 +111,7 @@ def _grow(
         share = 0.5 if turn < rounds // 2 else 0.8
         room = min(int(share * len(order)), 2 * len(positives) + 2)
         positives = torch.sort(torch.cat([seeds, order[:room]]))[0]
-    return grown, scores[0]
+    return grown
 
 
 def _some(positives: Tensor, key: Key, most: int = 60) -> Tensor:
