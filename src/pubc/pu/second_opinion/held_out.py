@@ -2,7 +2,7 @@
 
 A seed and any other trajectory of its policy are strangers to the other seeds alike. So among
 what is kept, a seed that was left out lies anywhere. If the seeds left out lie ahead of nearly
-everything, what is kept is more than their policy; if they lie behind it, it is less.
+everything, what is kept is more than their policy.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torch import Tensor
 from pubc.pu.second_opinion.evidence import View
 from pubc.pu.second_opinion.pile_split import likeness
 
-__all__ = ["FEWEST_SEEDS", "UNLIKE", "HeldOut", "hold_out"]
+__all__ = ["FEWEST_SEEDS", "HeldOut", "hold_out"]
 
 FEWEST_SEEDS = 3
 """Fewer seeds than this do not say how much their policy varies."""

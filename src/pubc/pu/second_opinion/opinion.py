@@ -23,7 +23,7 @@ from pubc.nets import pick_device
 from pubc.pu.rounds import Pile
 from pubc.pu.second_opinion.controls import Traits, traits_of
 from pubc.pu.second_opinion.evidence import View, open_view
-from pubc.pu.second_opinion.held_out import UNLIKE, HeldOut, hold_out
+from pubc.pu.second_opinion.held_out import HeldOut, hold_out
 from pubc.pu.second_opinion.pile_split import Split, split_pile
 from pubc.pu.second_opinion.rows import Rows, join, look
 from pubc.select import locate
@@ -175,10 +175,7 @@ def _narrow(
         if len(among) < SMALLEST or not held_out.too_much(kept, split.support):
             break
         part = torch.from_numpy(among).to(seeds.device)
-        narrower = split_pile(views, seeds, bad, rounds, key.at("narrow", turn), part)
-        if held_out.rank((narrower.belief > 0.5).cpu().numpy()) < 1 - UNLIKE:
-            break
-        split = narrower
+        split = split_pile(views, seeds, bad, rounds, key.at("narrow", turn), part)
     return split
 
 
