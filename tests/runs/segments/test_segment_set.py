@@ -1,5 +1,8 @@
 """Segments keep their place in every format, and end as they should."""
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -136,3 +139,39 @@ def test_minari_and_robomimic_note_it_where_their_readers_look(tmp_path: Path):
     pubc.save(tmp_path / "kept.hdf5", cut(), format="robomimic")
     with h5py.File(tmp_path / "kept.hdf5") as file:
         assert file["data/demo_2"].attrs["pubc_source_id"] == "two"
+
+
+def test_minari_itself_loads_segments(tmp_path: Path):
+    minari = pytest.importorskip("minari")
+    made = cut()
+    pubc.save(tmp_path / "kept.minari", made, format="minari")
+    theirs = list(minari.MinariDataset(tmp_path / "kept.minari" / "data").iterate_episodes())
+    assert [len(episode.actions) for episode in theirs] == [7, 7, 14]
+    flat = made.flat()
+    # One observation more than actions: what came after the last step.
+    seen = np.concatenate([episode.observations[:-1] for episode in theirs])
+    assert np.array_equal(seen, flat.observations)
+    assert np.array_equal(np.concatenate([one.actions for one in theirs]), flat.actions)
+    assert [bool(episode.truncations[-1]) for episode in theirs] == [True, False, True]
+
+
+LOADED = """
+import json, sys
+from d3rlpy.dataset import InfiniteBuffer, ReplayBuffer
+with open(sys.argv[1], "rb") as file:
+    buffer = ReplayBuffer.load(file, InfiniteBuffer())
+print(json.dumps([
+    [len(episode.actions), float(episode.observations[0][0]), bool(episode.terminated)]
+    for episode in buffer.episodes
+]))
+"""
+
+
+def test_d3rlpy_itself_loads_segments(tmp_path: Path):
+    pytest.importorskip("d3rlpy")
+    pubc.save(tmp_path / "kept.h5", cut(), format="d3rlpy")
+    words = [sys.executable, "-W", "ignore", "-c", LOADED, str(tmp_path / "kept.h5")]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout.splitlines()[-1]) == [
+        [7, 0.0, False], [7, 13.0, True], [14, 20.0, False],
+    ]  # fmt: skip
