@@ -167,7 +167,9 @@ def test_part_of_a_large_pile_confirms_but_never_overrules():
 
 
 def test_with_too_few_seeds_evidence_confirms_the_rounds_or_doubts_them():
-    few = replace(AGREES, seeds=2, from_seeds=False, support=7.0)
+    few = replace(AGREES, seeds=1, from_seeds=False, support=7.0)
+    assert weighed(replace(few, seeds=2)).status == "converged"
+    assert weighed(replace(few, seeds=2, support=5.0)).status == "evidence_disagrees"
     assert weighed(replace(few, support=9.5)).status == "converged"
     weak = weighed(few)
     assert weak.status == "evidence_disagrees"

@@ -35,8 +35,9 @@ ALONE = 7.5
 """The same from which evidence is believed although the rounds did not settle."""
 ALONE_IN = 2 * len(EVIDENCE)
 """In so many trajectories: among fewer than two for each number they lie apart by chance."""
-CONFIRMS = 9.0
-"""The same for evidence that began with what the rounds found, because seeds are too few."""
+CONFIRMS = {1: 9.0, 2: 6.0}
+"""The same for evidence that began with what the rounds found, by the number of seeds, which are
+too few to begin with."""
 STEADY = 0.97
 """Share of labels on which its two looks must agree for that."""
 SEEDS_FOUND = 0.75
@@ -116,7 +117,7 @@ def weigh(
     controls = check_controls(opinion.traits, label[looked])
     steady = opinion.repeated >= STEADY and len(looked) >= ALONE_IN
     strong = by_evidence and steady and opinion.support >= ALONE
-    weak = not opinion.from_seeds and opinion.support < CONFIRMS
+    weak = _too_weak(opinion)
     if strong and not few and (kept & ~seeds).any():
         status = "evidence_decides"
     elif status == "converged" and (weak or not agree):
@@ -158,6 +159,11 @@ def _outweighs(opinion: Opinion, selected: Mask, status: str, agree: bool) -> bo
     return too_much or not converged or opinion.support >= STRONG
 
 
+def _too_weak(opinion: Opinion) -> bool:
+    """Whether evidence that began with what the rounds found does not confirm it."""
+    return not opinion.from_seeds and opinion.support < CONFIRMS[min(2, max(1, opinion.seeds))]
+
+
 def _lonely(opinion: Opinion, selected: Mask, seeds: Mask, status: str) -> tuple[int, ...]:
     """Seeds that every vote puts on the other side, or that evidence and sound rounds do."""
     named = set(opinion.lonely_seeds.tolist())
@@ -193,7 +199,7 @@ def _doubts(
             f"Two independent looks at the pile differ about {1 - opinion.repeated:.0%} of the "
             "trajectories. More seeds make them steadier."
         )
-    if not opinion.from_seeds and opinion.support < CONFIRMS:
+    if _too_weak(opinion):
         said.append(
             "With so few seeds other evidence cannot confirm the split: its two sides lie "
             f"{opinion.support:.1f} standard deviations apart. Give at least three seeds."
