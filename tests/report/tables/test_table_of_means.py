@@ -288,3 +288,21 @@ def test_a_strange_record_is_refused_by_its_key(more):
     strange = type(one)(one.cell, {**one.values, **more})
     with pytest.raises(DataError, match=one.key):
         sheet(head(), [strange], "head.json")
+
+
+def test_a_record_that_fills_a_row_shows_its_values_and_no_status():
+    document = head(
+        rows=["rare expert"],
+        columns=["accuracy", "sound"],
+        extra={"measures": {"accuracy": "accuracy", "sound": "sound"}},
+    )
+    records = [
+        record("rare expert", f"draw {n}", 0.5 + n / 4, sound=bool(n), status="no_valley")
+        for n in (0, 1)
+    ]
+    made = sheet(document, records, "x")
+    row = made.rows[0]
+    assert {name: place.mean for name, place in row.places.items()} == {
+        "accuracy": 0.625, "sound": 0.5,
+    }  # fmt: skip
+    assert not any(place.remarks for place in row.places.values())

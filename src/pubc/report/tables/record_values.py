@@ -54,7 +54,7 @@ def readings(head: Head, records: Sequence[Record], where: str) -> list[RecordVa
         reading
         for number, record in enumerate(records)
         for one in _measured(head, record, number, where)
-        for reading in (one, replace(one, row=ALL, failure=None, status=None))
+        for reading in (one, replace(one, row=ALL, failure=None))
         if reading.value is not None or reading.failure is not None
     ]
 
@@ -94,7 +94,8 @@ def _measured(head: Head, record: Record, number: int, where: str) -> list[Recor
         if failed is None and value is None:
             continue
         shown = float(value) if isinstance(value, bool) else value
-        place = {**values, "column": column, "measure": measure, measure: shown}
+        # How each answer ended is what the columns are about; a footnote to all of them says less.
+        place = {**values, "column": column, "measure": measure, measure: shown, "status": None}
         found.append(_read(head, replace(numbered, values=place), where))
     return found
 
