@@ -9,6 +9,7 @@ from pubc.nets import (
     Adam,
     Classifier,
     FoldedClassifier,
+    GroupedAdam,
     Normaliser,
     Schedule,
     fit_classifier,
@@ -176,3 +177,31 @@ def test_a_flipped_bit_in_a_stored_network_is_found(tmp_path):
     path.write_bytes(bytes(data))
     with pytest.raises(DataError, match="not the network that pubc wrote"):
         load_tensors(path)
+
+
+def test_grouped_adam_moves_as_torchs_own_does_to_the_bit():
+    def train(steps):
+        rng = np.random.default_rng(0)
+        tensors = [torch.from_numpy(rng.normal(size=n)).float().requires_grad_() for n in (37, 5)]
+        aim = torch.from_numpy(rng.normal(size=(37, 5))).float()
+        for step in steps(tensors):
+            (torch.outer(*tensors) - aim).square().sum().backward()
+            step()
+        return [tensor.detach() for tensor in tensors]
+
+    def ours(tensors):
+        optimiser = GroupedAdam([(tensors[:1], 1e-2), (tensors[1:], 3e-2)])
+        for number in range(25):
+            optimiser.learning_rates = [1e-2, 3e-2 / (1 + number)]
+            yield optimiser.step
+
+    def torchs(tensors):
+        groups = [{"params": [tensors[0]], "lr": 1e-2}, {"params": [tensors[1]]}]
+        optimiser = torch.optim.Adam(groups)
+        for number in range(25):
+            optimiser.param_groups[1]["lr"] = 3e-2 / (1 + number)
+            yield optimiser.step
+            optimiser.zero_grad()
+
+    for one, other in zip(train(ours), train(torchs), strict=True):
+        assert torch.equal(one, other)

@@ -138,7 +138,7 @@ class ExpertFinder:
             sizes=(data["observation_size"], data["action_size"]),
             name="this finder",
         )
-        self._set(result, trained, FittedInMemory(planned, rounds, clock, place))
+        self._set(result, trained, FittedInMemory(planned, result, clock, place))
         return self
 
     def predict(self, trajectories: TrajectorySet) -> Mask:
@@ -180,7 +180,7 @@ class ExpertFinder:
         if not hasattr(self, "_home"):
             raise AttributeError("An ExpertFinder has steps_ once it is fitted.")
         if isinstance(self._home, FittedInMemory):
-            return self._home.steps(self.result_)
+            return self._home.steps()
         return read_steps(self._home.path, int(self._home.scores.lengths.sum()))[0]
 
     def sampler(self, steps: int | None = None) -> WeightedRandomSampler:

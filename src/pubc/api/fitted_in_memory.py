@@ -1,4 +1,4 @@
-"""What a fit leaves until it is saved: rounds in memory, networks in a temporary folder."""
+"""What a fit leaves until it is saved: a result in memory, networks in a temporary folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pubc.errors import UsageError
-from pubc.pu.rounds import Round
 from pubc.runs.filter_run import Clock, Listener, write_results
 from pubc.runs.find_expert import Result
 from pubc.runs.folder.run_succession import run_in_one_go
@@ -39,11 +38,9 @@ class NetworksPlace:
 class FittedInMemory:
     """What a fit leaves, until it is saved."""
 
-    def __init__(
-        self, planned: Plan, rounds: list[Round], clock: Clock, place: NetworksPlace
-    ) -> None:
+    def __init__(self, planned: Plan, result: Result, clock: Clock, place: NetworksPlace) -> None:
         self.planned = planned
-        self.rounds = rounds
+        self.result = result
         self.clock = clock
         self.place = place
         self._steps: NDArray[np.float32] | None = None
@@ -57,16 +54,17 @@ class FittedInMemory:
             "ExpertFinder.load(path), not by pickling: its networks are files."
         )
 
-    def steps(self, result: Result) -> NDArray[np.float32]:
+    def steps(self) -> NDArray[np.float32]:
         """The chance that each step is the expert's; judged once."""
         if self._steps is None:
             key = Key(self.planned.config.random_seed)
-            judged = [part.confidence for part in judge_steps(self.planned.ready, result, key)]
+            parts = judge_steps(self.planned.ready, self.result, key)
+            judged = [part.confidence for part in parts]
             self._steps = np.concatenate(judged) if judged else np.zeros(0, dtype=np.float32)
         return self._steps
 
     def write(self, path: Path, overwrite: bool) -> None:
-        """Everything that `pubc filter` writes, with the networks and rounds of the fit."""
+        """Everything that `pubc filter` writes, with the networks and the result of the fit."""
         from pubc.report import write_report
 
         listener = Listener(
@@ -76,7 +74,7 @@ class FittedInMemory:
         with run_in_one_go(path, force=overwrite) as folder:
             folder.begin(self.planned.document)
             shutil.copytree(self.place.path, folder.path, dirs_exist_ok=True)
-            write_results(self.planned, folder, self.rounds, self.clock, listener)
+            write_results(self.planned, folder, self.result, self.clock, listener)
 
 
 def refuse_damage(folder: Path) -> None:

@@ -4,7 +4,7 @@ Nothing here touches torch's global random state: weights and batches come from 
 generator that is passed in, so a network is a pure function of its data and its key.
 """
 
-from pubc.nets.adam import Adam
+from pubc.nets.adam import Adam, GroupedAdam
 from pubc.nets.classifier import BLOCK, Classifier, FoldedClassifier, initialise
 from pubc.nets.files import load_tensors, save_tensors
 from pubc.nets.fit import Schedule, fit_classifier, pick_device
@@ -16,6 +16,7 @@ __all__ = [
     "Adam",
     "Classifier",
     "FoldedClassifier",
+    "GroupedAdam",
     "Normaliser",
     "Schedule",
     "fit_classifier",

@@ -1,4 +1,8 @@
-"""The optimiser of classifiers and imitators."""
+"""The optimisers of classifiers, imitators and whatever else a filter trains.
+
+The class `torch.optim.Adam` imports torch's whole compiler at its first use, which takes longer
+than a filter needs for a small pile.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,14 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
+from torch.optim.adam import adam
 
-__all__ = ["Adam"]
+__all__ = ["Adam", "GroupedAdam"]
 
 
 class Adam:
     """Adam over all parameters as one flat vector: a few operations, whatever their number.
 
-    torch's own optimisers import the whole compiler at their first use, which takes seconds.
     Weight decay is decoupled, as in AdamW.
     """
 
@@ -52,3 +56,41 @@ class Adam:
         rate = self.learning_rate / (1 - one**self.updates)
         self.flat.addcdiv_(self.mean, spread, value=-rate)
         self.gradient.zero_()
+
+
+class GroupedAdam:
+    """`torch.optim.Adam` to the bit, for groups of parameters with a learning rate each."""
+
+    def __init__(self, groups: Sequence[tuple[Sequence[Tensor], float]]) -> None:
+        """Nothing has moved yet.
+
+        Args:
+            groups: Parameters that are trained, and how fast.
+        """
+        self.groups = [list(parameters) for parameters, _ in groups]
+        self.learning_rates = [rate for _, rate in groups]
+        self._means = [[torch.zeros_like(p) for p in group] for group in self.groups]
+        self._squares = [[torch.zeros_like(p) for p in group] for group in self.groups]
+        self._counts = [[torch.tensor(0.0) for _ in group] for group in self.groups]
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """Move the parameters along their gradients, and forget those."""
+        for index, group in enumerate(self.groups):
+            adam(
+                group,
+                [parameter.grad for parameter in group if parameter.grad is not None],
+                self._means[index],
+                self._squares[index],
+                [],
+                self._counts[index],
+                amsgrad=False,
+                beta1=0.9,
+                beta2=0.999,
+                lr=self.learning_rates[index],
+                weight_decay=0.0,
+                eps=1e-8,
+                maximize=False,
+            )
+            for parameter in group:
+                parameter.grad = None

@@ -160,7 +160,11 @@ def _finish(planned: Plan, folder: RunFolder, clock: Clock, listener: Listener) 
         crew = dataclasses.replace(bench, shards=shards)
         rounds = run_rounds(planned, folder, crew, clock, listener)
     remove(folder.shards)
-    return write_results(planned, folder, rounds, clock, listener)
+    # The bench of the rounds: it remembers what they looked at, so that nothing is looked at twice.
+    silent = dataclasses.replace(bench, tell=SILENT.tell)
+    key = Key(config.random_seed)
+    result = conclude(planned.ready, rounds, planned.recipe, key, silent)
+    return write_results(planned, folder, result, clock, listener)
 
 
 def run_rounds(
@@ -186,16 +190,15 @@ def run_rounds(
 def write_results(
     planned: Plan,
     folder: RunFolder,
-    rounds: list[Round],
+    result: Result,
     clock: Clock,
     listener: Listener = SILENT,
 ) -> Finished:
-    """Conclude from finished rounds, and write everything that comes after them."""
+    """Write everything that follows from a result."""
     config, mixed, ready, place = planned.config, planned.mixed, planned.ready, folder.path
     bench = Bench(workers=config.workers, device=config.device, shelf=folder.shelf)
     key = Key(config.random_seed)
     with clock.measure("write"):
-        result = conclude(ready, rounds, planned.recipe, key, bench)
         taken = result.mask | result.unsure if config.unsure == "keep" else result.mask
         result = dataclasses.replace(result, mask=taken)
         with clock.measure("steps"):

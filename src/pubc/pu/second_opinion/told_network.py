@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pubc.nets import GroupedAdam
 from pubc.pu.second_opinion.rows import Rows
 
 __all__ = ["Actors", "learn_actors", "on_rows"]
@@ -76,12 +77,7 @@ def learn_actors(rows: Rows, size: int, updates: int, rng: np.random.Generator) 
     network = _new_network(rows, size, generator)
     codes = torch.randn(rows.count, size, generator=generator).to(rows.device)
     learned = [value.requires_grad_() for value in (*network.values(), codes)]
-    optimiser = torch.optim.Adam(
-        [
-            {"params": learned[:-1], "lr": _RATES[0]},
-            {"params": learned[-1:], "lr": _RATES[1]},
-        ]
-    )
+    optimiser = GroupedAdam([(learned[:-1], _RATES[0]), (learned[-1:], _RATES[1])])
     draws = torch.randint(len(rows.states), (updates, _BATCH), generator=generator).to(rows.device)
     for update in range(updates):
         picked = draws[update]
@@ -89,11 +85,9 @@ def learn_actors(rows: Rows, size: int, updates: int, rng: np.random.Generator) 
         basis = _apply(network, rows.states[picked], size)
         guess = basis[:, 0] + torch.einsum("tka,tk->ta", basis[:, 1:], code)
         loss = (guess - rows.actions[picked]).square().mean() + _SMALL * code.square().mean()
-        optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
-        for group, rate in zip(optimiser.param_groups, _RATES, strict=True):
-            group["lr"] = rate * (1 - (update + 1) / updates)
+        optimiser.learning_rates = [rate * (1 - (update + 1) / updates) for rate in _RATES]
     return on_rows({name: value.detach() for name, value in network.items()}, rows, size)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pubc.nets import GroupedAdam
 from pubc.pu.steps.step_settings import StepSettings
 
 __all__ = ["Features", "draw_features"]
@@ -83,16 +84,15 @@ def _learn(
         drawn = rng.standard_normal((wide, many)) / np.sqrt(max(1, wide))
         layers.append((torch.from_numpy(drawn.astype(np.float32)), torch.zeros(many)))
     flat = [part.requires_grad_() for layer in layers for part in layer]
-    optimiser = torch.optim.Adam(flat, lr=_PACE)
+    optimiser = GroupedAdam([(flat, _PACE)])
     odds = weights.double().numpy()
     drawn = rng.choice(len(states), (settings.updates, _BATCH), p=odds / odds.sum())
     for update, rows in enumerate(torch.from_numpy(drawn)):
-        optimiser.param_groups[0]["lr"] = _PACE * (1 - update / settings.updates)
+        optimiser.learning_rates = [_PACE * (1 - update / settings.updates)]
         hidden = states[rows]
         for number, (weight, offset) in enumerate(layers):
             hidden = hidden @ weight + offset
             hidden = hidden if number == len(layers) - 1 else torch.tanh(hidden)
-        optimiser.zero_grad()
         (hidden - actions[rows]).abs().mean().backward()  # type: ignore[no-untyped-call]
         optimiser.step()
     return tuple((weight.detach(), offset.detach()) for weight, offset in layers[:-1])
