@@ -1,14 +1,57 @@
-"""What every test shares: a cache of its own, and a Ctrl-C that means something."""
+"""What every test shares: one thread, a cache of its own, and a Ctrl-C that means something.
 
+It also says in which order tests run, because two workers share them: what takes long begins first.
+"""
+
+import itertools
+import os
 import signal
+import sys
+from pathlib import Path
 
 import pytest
+
+# Before torch loads, here and in every child: two workers with as many threads as cores each
+# would spend half of their time waiting for one another.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Hundreds of children load pubc. Where this is set, as in some containers, each would compile it.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # A shell makes its background jobs deaf to Ctrl-C, and they hand that on to whatever tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture(scope="session")
+def caches(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, itertools.count]:
+    return tmp_path_factory.mktemp("caches"), itertools.count()
+
+
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PUBC_CACHE", str(tmp_path_factory.mktemp("cache")))
+def own_cache(caches: tuple[Path, itertools.count], monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, numbers = caches
+    path = folder / str(next(numbers))
+    path.mkdir()
+    monkeypatch.setenv("PUBC_CACHE", str(path))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests for which a file prepares something stay together; they and long ones come first."""
+    for item in items:
+        if _prepared(item):
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+    items.sort(key=_turn)
+
+
+def _prepared(item: pytest.Item) -> bool:
+    known = getattr(item, "_fixtureinfo", None)
+    fixtures = known.name2fixturedefs.values() if known else ()
+    return any(made.scope == "module" for named in fixtures for made in named)
+
+
+def _turn(item: pytest.Item) -> int:
+    if item.get_closest_marker("xdist_group"):
+        return 0
+    return 1 if item.get_closest_marker("timeout") else 2
