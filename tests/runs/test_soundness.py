@@ -98,6 +98,15 @@ def test_only_strong_and_steady_evidence_is_believed_alone(support, repeated, mo
     assert np.array_equal(found.kept, OTHER)
 
 
+def test_evidence_that_loses_seeds_does_not_stand_alone(monkeypatch):
+    monkeypatch.setattr(soundness, "ALONE_IN", COUNT)
+    found = replace(AGREES, kept=OTHER, support=9.0, seeds=5, seeds_found=0.8)
+    assert weighed(found, "no_valley").status == "evidence_decides"
+    # One of the two that are lost is named as another policy's, which does not excuse the other.
+    lost = replace(found, seeds_found=0.6, lonely_seeds=np.array([2]))
+    assert weighed(lost, "no_valley").status == "no_valley"
+
+
 def test_two_slips_in_a_small_pile_are_no_disagreement():
     slips = SELECTED.copy()
     slips[[4, 25]] = slips[[25, 4]]

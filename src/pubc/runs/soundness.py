@@ -31,7 +31,7 @@ TOLD_BY_START = 0.8
 """From here on the start of a trajectory tells kept from dropped too well."""
 STRONG = 3.3
 """Standard deviations between its sides from which evidence outweighs rounds that converged."""
-ALONE = 7.5
+ALONE = 8.0
 """The same from which evidence is believed although the rounds did not settle."""
 ALONE_IN = 2 * len(EVIDENCE)
 """In so many trajectories: among fewer than two for each number they lie apart by chance."""
@@ -118,6 +118,8 @@ def weigh(
     steady = opinion.repeated >= STEADY and len(looked) >= ALONE_IN
     strong = by_evidence and steady and opinion.support >= ALONE
     weak = _too_weak(opinion)
+    # A wrong seed may be named, but evidence that stands alone must not lose more than that.
+    strong &= opinion.seeds_found >= SEEDS_FOUND
     if strong and not few and (kept & ~seeds).any():
         status = "evidence_decides"
     elif status == "converged" and (weak or not agree):
