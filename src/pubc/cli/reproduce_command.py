@@ -42,7 +42,8 @@ class Reproduce:
     scale: Literal["small", "paper"] = "small"
     """`small` takes hours on two cores; `paper` has the paper's sizes."""
     quick: bool = False
-    """Of the suite `trust`: only thirty small questions, in two minutes."""
+    """A first look in minutes: thirty small questions of the suite `trust`, tiny cells of `segments`
+    and `steps`. Instead of --scale and --random-seeds."""
     random_seeds: int = 3
     """How many random seeds each cell is computed with, for a mean and a spread."""
     engine: Literal["serial", "processes", "ray"] = "serial"
@@ -132,23 +133,26 @@ class Reproduce:
 
         if self.random_seeds < 1:
             raise UsageError(f"At least one random seed is needed. Got {self.random_seeds}.")
-        if self.quick and self.table not in SUITES:
-            raise UsageError(f"--quick is for {', '.join(SUITES)}; tables have --scale.")
         plan = self._suite_plan() if self.table in SUITES else self._table_plan()
         if not plan.cells():
             raise UsageError(f"No row or column of {self.table} contains {self.only!r}.")
         return plan
 
     def _table_plan(self) -> Plan:
-        from pubc.experiments import get_table
+        from pubc.experiments import SUITES, TABLES, get_table
         from pubc.experiments.cell import SCALES
         from pubc.experiments.run_table import Plan
 
         assert self.table is not None
         table = get_table(self.table)
+        scale, many = SCALES[self.scale], self.random_seeds
+        if self.quick:
+            if table.quick is None:
+                quick = [*SUITES, *(name for name in TABLES if get_table(name).quick)]
+                raise UsageError(f"--quick is for {', '.join(quick)}; {table.name} has --scale.")
+            scale, many = table.quick, 1
         cache, data = self._opened(self._given(table.data))
-        scale = SCALES[self.scale]
-        return Plan(table, scale, self.random_seeds, cache, data, self.only, self.skip)
+        return Plan(table, scale, many, cache, data, self.only, self.skip)
 
     def _suite_plan(self) -> SuitePlan:
         from pubc.experiments.trust.answers import TABLE, SuitePlan

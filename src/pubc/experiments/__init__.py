@@ -23,6 +23,8 @@ TABLES: dict[str, str] = {
     "ablation": "Table 5: what each part of the method is worth",
     "d4rl": "Table 6 and Figure 5: offline reinforcement learning with and without PU",
     "seeds": "ours: accuracy against the number of seed trajectories",
+    "segments": "ours: cloning from segments where no trajectory is clean",
+    "steps": "ours: which steps are the expert's there, and how far from the truth borders lie",
 }
 """Every table with one line of help; the module of the same name (with _) lists its cells."""
 
@@ -31,7 +33,12 @@ SUITES: dict[str, str] = {
 }
 """Every suite of questions with one line of help; the package of the same name asks them."""
 
-_MODULES = {"d4rl": "d4rl_scores", "seeds": "seed_counts"}
+_MODULES = {
+    "d4rl": "d4rl_scores",
+    "seeds": "seed_counts",
+    "segments": "of_steps.segments",
+    "steps": "of_steps.step_evidence",
+}
 """Modules that are not named like their table."""
 
 

@@ -21,6 +21,7 @@ __all__ = [
     "LearnerSpec",
     "Scale",
     "SeedSpec",
+    "StepFilterSpec",
     "Table",
 ]
 
@@ -97,6 +98,25 @@ class FilterSpec:
             raise UsageError(f"A filter {self.kind!r} lacks its share, or its recipe and seeds.")
 
 
+JUDGING = 1
+"""How often judging steps has come to give something else; raised by hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepFilterSpec(FilterSpec):
+    """A recipe that selects trajectories, after which every step of all of them is judged.
+
+    A kind of its own, so that the hashes of all other filters stay what they are.
+    """
+
+    shortest: int = 10
+    """Fewest steps of a segment, as in `--min-segment`."""
+    margin: int = 2
+    """Steps left out next to a fault, as in `--segment-margin`."""
+    judging: int = JUDGING
+    """Which version of judging steps it is."""
+
+
 @dataclass(frozen=True, slots=True)
 class LearnerSpec:
     """What learns from the selected trajectories, and how it is measured."""
@@ -134,7 +154,8 @@ class Cell:
     random_seed: int = 0
     """Of the seeds that are drawn, the filter and the learner."""
     part: str | None = None
-    """The source to look at, for cells about a dataset itself."""
+    """The source to look at, for cells about a dataset itself; which steps to learn from, for
+    learners on judged steps."""
     paper: float | str | None = None
     """The paper's figure, or its mark for a failure; None where it has none."""
     measure: str = "accuracy"
@@ -215,7 +236,7 @@ class Table:
     """Columns in order."""
     cells: MakeCells
     """Lists the cells."""
-    unit: Literal["percent", "score", "count"] = "percent"
+    unit: Literal["percent", "score", "count", "return"] = "percent"
     """How a value is shown."""
     direction: Literal["higher", "lower", "neither"] = "higher"
     """What is better."""
@@ -223,6 +244,8 @@ class Table:
     """Files that the user can give, by name, with what each one must be."""
     extra: Mapping[str, Any] = field(default_factory=dict)
     """Further figures of the paper that a page may show beside ours, as JSON values."""
+    quick: Scale | None = None
+    """What `--quick` computes, in minutes; None where `small` is the smallest."""
 
     def file(self, name: str, data: Mapping[str, DatasetSpec]) -> DatasetSpec:
         """A user's file; one that is not given stays a name."""

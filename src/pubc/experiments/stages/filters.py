@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pubc.experiments.cell import DatasetSpec, FilterSpec, SeedSpec
+from pubc.experiments.cell import DatasetSpec, FilterSpec, SeedSpec, StepFilterSpec
 from pubc.experiments.stage_cache import Cache
 from pubc.experiments.stages.datasets import dataset_key, expert_of, open_dataset, open_seed_pool
+from pubc.experiments.stages.judged_steps import write_judged
 from pubc.metrics import confusion, roc_auc
 from pubc.results import key_of
 from pubc.select import by_source, single_steps, top_returns
@@ -121,7 +122,7 @@ def _build(folder: Path, cache: Cache, job: FilterJob) -> None:
     mixed = open_dataset(cache, job.dataset)
     spec = job.filter
     if spec.kind == "pu":
-        mask, values = _find(mixed, cache, job)
+        mask, values = _find(folder, mixed, cache, job)
     else:
         mask = np.ones(len(mixed), dtype=np.bool_)
         if spec.kind == "top_returns":
@@ -134,7 +135,9 @@ def _build(folder: Path, cache: Cache, job: FilterJob) -> None:
     write_json(folder / "result.json", {**values, "trajectories": len(mixed), "seconds": seconds})
 
 
-def _find(mixed: TrajectorySet, cache: Cache, job: FilterJob) -> tuple[Mask, dict[str, Any]]:
+def _find(
+    folder: Path, mixed: TrajectorySet, cache: Cache, job: FilterJob
+) -> tuple[Mask, dict[str, Any]]:
     from pubc.pu.recipes import recipe_from_json
     from pubc.runs.find_expert import find_expert
 
@@ -162,6 +165,8 @@ def _find(mixed: TrajectorySet, cache: Cache, job: FilterJob) -> tuple[Mask, dic
         values["trajectory_accuracy"] = _rightness(mask, truth)["accuracy"]
     values.update(_rightness(found.mask, judged))
     values.update(_course(found, judged))
+    if isinstance(spec, StepFilterSpec):
+        values.update(write_judged(folder, mixed, seeds, found, spec, job.random_seed))
     return mask, values
 
 

@@ -6,6 +6,7 @@ same trajectories share it. The column `Data` has no learner: it is what the dat
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -21,6 +22,7 @@ from pubc.experiments.cell import Cell, LearnerSpec
 from pubc.experiments.stage_cache import Cache
 from pubc.experiments.stages.datasets import open_seed_pool
 from pubc.experiments.stages.filters import draw_seeds
+from pubc.experiments.stages.steps_to_learn import Lesson, judged_of, lesson_of
 from pubc.metrics import REFERENCES, normalised_score
 from pubc.policies import WEIGHTED
 from pubc.results import Record, key_of, read
@@ -57,7 +59,8 @@ def learn(
 
     assert cell.learner is not None
     spec, mixed = cell.learner, formats.read(path)
-    chosen = mixed if selection is None else mixed[selection]
+    lesson = lesson_of(cell, mixed, selection, cache)
+    chosen = lesson.trajectories
     if spec.algo == DATA:
         return _of_data(chosen, spec)
     if not len(chosen):
@@ -66,15 +69,19 @@ def learn(
         )
     seeds = _seeds(cell, spec, mixed, cache)
     learned_from = [facts_of(part).fingerprint for part in (chosen, seeds) if part is not None]
-    key = key_of({**_learning(spec), "data": learned_from, "random_seed": cell.random_seed,
-                  "code": cache.code.learner, "device": cache.device})  # fmt: skip
+    key = key_of({**_learning(spec), **_weighed(lesson), "data": learned_from,
+                  "random_seed": cell.random_seed, "code": cache.code.learner,
+                  "device": cache.device})  # fmt: skip
 
     def build(folder: Path) -> None:
-        _train(folder, cell, spec, chosen, seeds, cache.device)
+        _train(folder, cell, spec, lesson, seeds, cache.device)
 
     made = cache.make("policies", key, build)
-    learned = {"trajectories": len(chosen), "steps": chosen.steps}
+    learned: dict[str, Any] = {"trajectories": len(chosen), "steps": chosen.steps}
+    if lesson.expert_share is not None:
+        learned["expert_share"] = lesson.expert_share
     values = {**_evaluate(made / "policy", key, cell, cache), "learned_from": learned}
+    values.update(judged_of(cell, cache))
     if spec.curve_every is not None:
         values["curve"] = _curve(cell, read(made / "policy" / "evaluations.jsonl"))
     return values
@@ -124,11 +131,18 @@ def _learning(spec: LearnerSpec) -> dict[str, Any]:
     return {**known, "options": dict(spec.options)}
 
 
+def _weighed(lesson: Lesson) -> dict[str, Any]:
+    """What weights add to the hash of a policy: nothing where there are none."""
+    if lesson.weights is None:
+        return {}
+    return {"weights": hashlib.sha256(lesson.weights.tobytes()).hexdigest()}
+
+
 def _train(
     folder: Path,
     cell: Cell,
     spec: LearnerSpec,
-    chosen: TrajectorySet,
+    lesson: Lesson,
     seeds: TrajectorySet | None,
     device: str,
 ) -> None:
@@ -138,11 +152,12 @@ def _train(
 
     run = trainer(
         spec.algo,
-        chosen,
+        lesson.trajectories,
         TrainOptions(**spec.options),
         random_seed=cell.random_seed,
         device=device,
         positives=seeds,
+        weights=lesson.weights,
     )
     about = {"learner": spec.algo, "random_seed": cell.random_seed}
     # Nobody would go on from a checkpoint: a folder that is not whole is thrown away.

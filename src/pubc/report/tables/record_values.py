@@ -123,6 +123,9 @@ def _text(value: Any) -> str:
 
 
 def _figure(head: Head, value: Any) -> float:
+    if isinstance(value, dict):
+        # What a policy earned: its mean, beside spread and range.
+        value = value.get("mean")
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise TypeError(f"expected a number, found {value!r}")
     if head.unit == "percent" and not 0 <= value <= 1:

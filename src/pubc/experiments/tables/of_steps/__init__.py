@@ -1,0 +1,1 @@
+"""Tables about single steps: what is cloned of them, and how rightly they are told apart."""
