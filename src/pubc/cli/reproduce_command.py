@@ -42,8 +42,8 @@ class Reproduce:
     scale: Literal["small", "paper"] = "small"
     """`small` takes hours on two cores; `paper` has the paper's sizes."""
     quick: bool = False
-    """A first look in minutes: thirty small questions of the suite `trust`, tiny cells of `segments`
-    and `steps`. Instead of --scale and --random-seeds."""
+    """A first look in minutes: thirty small questions of the suite `trust`, tiny cells of
+    `segments` and `steps`; instead of --scale and --random-seeds."""
     random_seeds: int = 3
     """How many random seeds each cell is computed with, for a mean and a spread."""
     engine: Literal["serial", "processes", "ray"] = "serial"

@@ -17,7 +17,12 @@ from pubc.experiments.cell import Cell, StepFilterSpec
 from pubc.experiments.stage_cache import Cache
 from pubc.experiments.stages.datasets import open_seed_pool
 from pubc.experiments.stages.filters import FilterJob, filter_key, read_filter
-from pubc.experiments.stages.judged_steps import MEASURES, expert_steps, read_confidence, segments_in
+from pubc.experiments.stages.judged_steps import (
+    MEASURES,
+    expert_steps,
+    read_confidence,
+    segments_in,
+)
 from pubc.streams import stream
 from pubc.trajectory import TrajectorySet
 

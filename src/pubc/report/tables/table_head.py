@@ -76,6 +76,8 @@ class Head:
     """Columns that are held against the paper and against every other column."""
     not_ranked: tuple[str, ...] = ()
     """Columns that do not compete, for example the data itself."""
+    reference: str | None = None
+    """The column that every other one is shown as a share of."""
     pairs: tuple[tuple[str, str], ...] = ()
     """Rows of which the first is held against the second."""
     summaries: tuple[Group, ...] = ()
@@ -128,6 +130,7 @@ def head_of(document: Mapping[str, Any], where: str) -> Head:
         direction=read("direction", _one_of(_DIRECTIONS), f"one of {', '.join(_DIRECTIONS)}"),
         ours=read("ours", _names, "a list of columns", ()),
         not_ranked=read("not_ranked", _names, "a list of columns", ()),
+        reference=read("reference", _text, "a column", None),
         pairs=read("pairs", _pairs, "a list of pairs of rows", ()),
         summaries=read("summaries", _groups, "a list of groups with name, of and how", ()),
         totals=read("totals", _groups, "a list of groups with name, of and how", ()),

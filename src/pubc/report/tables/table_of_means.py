@@ -67,6 +67,7 @@ def sheet(document: Mapping[str, Any], records: Sequence[Record], where: str) ->
     for name in _ordered(head.rows, (row for row, _ in by_place)):
         places = {column: _place(by_place.get((name, column), {}), most) for column in columns}
         computed = any(place != EMPTY for place in places.values())
+        places = _shares(head, places)
         row = Row(name, places, remark=None if computed else "not computed")
         rows.append(replace(row, places=with_totals(row, head.totals)))
     columns += tuple(group.name for group in head.totals)
@@ -113,6 +114,20 @@ def _place(found: Mapping[int, RecordValue], most: int) -> TableValue:
         given=any(reading.given for reading in each),
         remarks=remarks,
     )
+
+
+def _shares(head: Head, places: Mapping[str, TableValue]) -> dict[str, TableValue]:
+    """The places of a row, each with what it is of the reference, where there is one."""
+    known = None if head.reference is None else places.get(head.reference)
+    whole = None if known is None else known.mean
+    if not whole:
+        return dict(places)
+    return {
+        column: place
+        if place.mean is None or column == head.reference
+        else replace(place, share=place.mean / whole)
+        for column, place in places.items()
+    }
 
 
 def _remarks(each: Sequence[RecordValue], finished: int, most: int) -> Iterable[str]:

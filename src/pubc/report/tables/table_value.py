@@ -30,6 +30,8 @@ class TableValue:
     """What to know about it, for footnotes."""
     best: bool = False
     """Whether no competitor has a better one."""
+    share: float | None = None
+    """What it is of the reference column of its row, where the table has one."""
 
     @property
     def mean(self) -> float | None:
@@ -42,12 +44,13 @@ class TableValue:
         return mean_and_spread(list(self.by_seed.values())).deviation if self.by_seed else 0.0
 
     def words(self, unit: str) -> str:
-        """Our figure with its spread, `failed`, or a dash where there is none."""
+        """Our figure with its spread and share, `failed`, or a dash where there is none."""
         if self.mean is None:
             tried = "failed" if self.given else "no data"
             return tried if self.failed else "\N{EN DASH}"
         spread = f" ± {shown(self.spread, unit)}" if len(self.by_seed) > 1 else ""
-        return shown(self.mean, unit) + spread
+        share = "" if self.share is None else f", {100 * self.share:.0f} %"
+        return shown(self.mean, unit) + spread + share
 
     def paper_words(self, unit: str) -> str:
         """The paper's figure or mark; empty where it has none."""

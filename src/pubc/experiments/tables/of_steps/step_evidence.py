@@ -21,9 +21,7 @@ _MEASURES = {
 
 def _cells(scale: Scale, random_seeds: int, data: Mapping[str, DatasetSpec]) -> list[Cell]:
     return [
-        Cell(
-            row, column, lapses(row, scale), step_filter(scale), random_seed=seed, measure=measure
-        )
+        Cell(row, column, lapses(row, scale), step_filter(scale), random_seed=seed, measure=measure)
         for row in ROBOTS
         for column, measure in _MEASURES.items()
         for seed in range(random_seeds)
