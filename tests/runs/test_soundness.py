@@ -22,7 +22,7 @@ ALIKE = Traits(
     first=RNG.normal(size=(COUNT, 2)),
     states=RNG.normal(size=(COUNT, 2)),
     lengths=np.full((COUNT, 1), 50.0),
-    pace=np.ones(COUNT),
+    jumps=np.zeros(COUNT),
 )
 AHEAD = HeldOut(np.arange(3), np.tile(np.where(SEEDS, 5.0, 0.0), (3, 1)))
 AGREES = Opinion(
@@ -167,7 +167,7 @@ def test_part_of_a_large_pile_confirms_but_never_overrules():
         doubt=np.zeros(30),
         held_out=HeldOut(np.arange(3), AGREES.held_out.likeness[:, :30]),
         shortfall=np.zeros(30, np.int64),
-        traits=Traits(ALIKE.first[:30], ALIKE.states[:30], ALIKE.lengths[:30], ALIKE.pace[:30]),
+        traits=Traits(ALIKE.first[:30], ALIKE.states[:30], ALIKE.lengths[:30], ALIKE.jumps[:30]),
         support=20.0,
     )
     found = weighed(part, "no_valley")

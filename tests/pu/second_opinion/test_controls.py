@@ -40,6 +40,18 @@ def test_where_noise_begins_says_nothing():
     seen = mixed.columns.observations.copy()
     smooth = np.cumsum(0.05 * seen[: 30 * 60].reshape(30, 60, -1), axis=1)
     seen[: 30 * 60] = smooth.reshape(30 * 60, -1)
-    seen[30 * 60 :] += 1.0
+    seen[30 * 60 :] = 1.0 + np.random.default_rng(0).standard_normal((30 * 60, seen.shape[1]))
     noisy = replace(mixed, columns=replace(mixed.columns, observations=seen))
     assert controls(noisy, np.arange(60) < 30).start == 0.5
+
+
+def test_a_body_that_swings_at_every_step_is_not_noise():
+    mixed = pile([30, 30])
+    steps = np.arange(60)[None, :, None] * np.ones((60, 1, mixed.columns.observations.shape[1]))
+    seen = np.where(steps % 2 == 0, 1.0, -1.0)
+    # One dimension in three flows, as a body's place does whose joints swing.
+    seen[:, :, ::3] = np.sin(steps[:, :, ::3] / 9)
+    seen += 0.05 * np.random.default_rng(0).standard_normal(seen.shape)
+    seen[30:, :, 0] += 4
+    swings = replace(mixed.columns, observations=seen.reshape(60 * 60, -1).astype(np.float32))
+    assert controls(replace(mixed, columns=swings), np.arange(60) < 30).start > 0.95

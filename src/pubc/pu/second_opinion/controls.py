@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from pubc.metrics import roc_auc
@@ -23,7 +24,8 @@ Floats = NDArray[np.float64]
 _FEATURES = 100
 _RIDGE = 0.03
 _FEWEST = 3
-_JUMPS = 3.0
+_NOISE = 0.75
+_STILL = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +50,9 @@ class Traits:
     """The mean state."""
     lengths: Floats
     """The number of steps."""
-    pace: Floats
-    """How far the state moves in a step, in the mean; shape (trajectories,)."""
+    jumps: Floats
+    """How far states jump about: near 0 where one follows from the other, 1 where each is drawn
+    anew; shape (trajectories,)."""
 
 
 def traits_of(rows: Rows, lengths: NDArray[np.int64]) -> Traits:
@@ -59,19 +62,37 @@ def traits_of(rows: Rows, lengths: NDArray[np.int64]) -> Traits:
         rows.states[rows.starts[:count]].double().cpu().numpy(),
         rows.mean(rows.states)[:count].double().cpu().numpy(),
         lengths.astype(np.float64)[:, None],
-        rows.mean(rows.speed)[:count].double().cpu().numpy(),
+        _jumps(rows)[:count],
     )
+
+
+def _jumps(rows: Rows) -> Floats:
+    """Squared change in a step beside the variance: of most dimensions at least this much.
+
+    Of states drawn anew at every step it is 1 in all dimensions, of any recording it is small in
+    some: bodies do not jump, though their joints may swing back and forth at every step.
+    """
+    change = torch.zeros_like(rows.states)
+    change[1:] = rows.states[1:] - rows.states[:-1]
+    change[rows.breaks] = 0
+    inside = rows.mean((~rows.breaks).float())[:, None]
+    squared = rows.mean(change.square()) / inside.clamp(min=_STILL)
+    spread = rows.mean(rows.states.square()) - rows.mean(rows.states).square()
+    share = torch.where(spread > _STILL, squared / (2 * spread), torch.nan)
+    most = torch.nanquantile(share, 0.25, dim=1).nan_to_num(0)
+    jumps: Floats = most.double().cpu().numpy()
+    return jumps
 
 
 def check_controls(traits: Traits, kept: Mask) -> Controls:
     """Measure every control, each trajectory judged by a fit without it.
 
     States that jump about are noise, not a recording of the same system: where those begin says
-    nothing about a task, so they are left out of the start's control.
+    nothing about a task, so they are left out of the start's control, unless kept ones jump too.
     """
-    calm = kept.copy()
-    if kept.any():
-        calm |= traits.pace <= _JUMPS * traits.pace[kept].max()
+    calm = kept | (traits.jumps < _NOISE)
+    if kept.any() and np.median(traits.jumps[kept]) >= _NOISE:
+        calm[:] = True
     return Controls(
         _told_by(traits.first[calm], kept[calm]),
         _told_by(np.log(traits.lengths), kept),
