@@ -11,7 +11,6 @@ with `stop`; where marks overlap, the later one in the file counts. So "good, bu
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pubc.errors import DataError, EnvironmentFailure, UnknownNameError
-from pubc.storage import write_json
+from pubc.storage import parse_json, write_json
 from pubc.trajectory import TrajectorySet
 
 __all__ = ["Label", "Labels", "Mark", "Parts", "parts_of", "read_labels", "save_labels"]
@@ -116,7 +115,7 @@ def read_labels(path: Path) -> Labels:
     except OSError as error:
         raise EnvironmentFailure(f"{path}: {error.strerror}.") from error
     try:
-        document = json.loads(text)
+        document = parse_json(text)
     except (ValueError, RecursionError):
         return Labels(_flags(path, text), flags=True)
     if isinstance(document, int) and not isinstance(document, bool):

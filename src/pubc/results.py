@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pubc.errors import DataError
-from pubc.storage import append_line, check_lines
+from pubc.storage import append_line, check_lines, parse_json
 
 __all__ = ["Record", "append", "check", "key_of", "read"]
 
@@ -74,7 +74,7 @@ def read(path: Path) -> list[Record]:
     records = []
     for number, line in enumerate(lines[:-1], start=1):
         try:
-            document = json.loads(line)
+            document = parse_json(line)
             cell = document.pop("cell")
             if document.pop("key") != key_of(cell):
                 raise ValueError("the key is not the hash of the cell")

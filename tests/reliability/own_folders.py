@@ -111,6 +111,12 @@ def train(path: Path, rng: Rng) -> object:
     return pubc.load(_dataset(path))
 
 
+def weights(path: Path, rng: Rng) -> object:
+    from pubc.cli.filtering.weights_command import Weights
+
+    return Weights(path, "torch", path.parent / "weights.npz", force=True, json=True).run()
+
+
 def verify(path: Path, rng: Rng) -> object:
     from pubc.cli.data.verify_command import Verify
 
@@ -226,7 +232,7 @@ def records_folder(folder: Path) -> Path:
 
 KINDS = {
     "drawn run": Kind(drawn_run, (report, report, verify, go_on), "filter"),
-    "run": Kind(real_run, (score, read_finished, train, verify, restored), "filter"),
+    "run": Kind(real_run, (score, read_finished, train, weights, verify, restored), "filter"),
     "policy": Kind(policy, (act, act, as_module, report), "policy"),
     "zoo": Kind(zoo_policy, (act_zoo,)),
     "labels": Kind(labels, (mark,)),

@@ -17,7 +17,7 @@ import numpy as np
 
 from pubc.collect.lapses import EXPERT_STEPS
 from pubc.errors import DataError
-from pubc.storage import atomic_file
+from pubc.storage import atomic_file, utf8_name
 from pubc.trajectory import Array, Columns, Trajectory
 
 __all__ = ["Index", "part_path", "parts_of", "read_index", "read_trajectory", "write_part"]
@@ -84,7 +84,7 @@ def read_index(path: Path) -> Index | None:
     from safetensors import SafetensorError, safe_open
 
     try:
-        with safe_open(path, framework="numpy") as file:
+        with utf8_name(path) as name, safe_open(name, framework="numpy") as file:
             lengths, terminals = file.get_tensor("lengths"), file.get_tensor("terminals")
     except (SafetensorError, OSError):
         return None
@@ -102,7 +102,7 @@ def read_trajectory(part: Index, position: int, *, most: int, source: str) -> Tr
     start, length = sum(part.lengths[:position]), min(part.lengths[position], most)
     above = start + position
     try:
-        with safe_open(part.path, framework="numpy") as file:
+        with utf8_name(part.path) as name, safe_open(name, framework="numpy") as file:
             observations: Array = file.get_slice("observations")[above : above + length + 1]
             actions: Array = file.get_slice("actions")[start : start + length]
             rewards: Array = file.get_slice("rewards")[start : start + length]

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from pubc.errors import DataError
-from pubc.storage import atomic_file
+from pubc.storage import atomic_file, parse_json, utf8_name
 
 __all__ = ["load_tensors", "save_tensors"]
 
@@ -41,10 +41,10 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         DataError: The file is absent, damaged, or not written by pubc.
     """
     try:
-        with safetensors.safe_open(path, framework="pt") as file:
+        with utf8_name(path) as name, safetensors.safe_open(name, framework="pt") as file:
             words = (file.metadata() or {}).get("pubc", "")
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        about = json.loads(words)
+        about = parse_json(words)
     except (OSError, ValueError, RecursionError, safetensors.SafetensorError) as error:
         raise DataError(
             f"{path}: not readable as the weights of a pubc network ({error}).", code="bad_weights"

@@ -188,8 +188,11 @@ def _to_torchscript(
 ) -> Run:
     with _silence(), torch.no_grad():
         traced = torch.jit.trace(module, example, check_trace=False)  # type: ignore[no-untyped-call]
-        traced.save(str(path), _extra_files={CARD: json.dumps(told)})
-        loaded = torch.jit.load(str(path))  # type: ignore[no-untyped-call]
+        # By open files: torch takes no name that is not UTF-8.
+        with path.open("wb") as file:
+            torch.jit.save(traced, file, _extra_files={CARD: json.dumps(told)})
+        with path.open("rb") as stored:
+            loaded = torch.jit.load(stored)  # type: ignore[no-untyped-call]
 
     def run(inputs: tuple[Tensor, ...]) -> NDArray[np.float32]:
         # One thread: for a single row, waking others takes longer than the work.

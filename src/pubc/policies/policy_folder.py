@@ -14,7 +14,7 @@ import numpy as np
 
 from pubc import zoo
 from pubc.errors import DataError, UnknownNameError, UsageError
-from pubc.storage import atomic_folder, read_json, read_manifest, verify, write_json
+from pubc.storage import atomic_folder, read_json, read_manifest, utf8_name, verify, write_json
 from pubc.trajectory import Array
 
 if TYPE_CHECKING:
@@ -181,7 +181,8 @@ def read_tensors(path: Path) -> dict[str, Array]:
     from safetensors.numpy import load_file
 
     try:
-        return dict(load_file(path))
+        with utf8_name(path) as name:
+            return dict(load_file(name))
     except (OSError, ValueError, KeyError, SafetensorError) as error:
         raise DataError(
             f"{path}: not readable as safetensors ({error}).", code="bad_policy"

@@ -8,7 +8,6 @@ make learning curves of scores, the paper's Figure 5.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -19,7 +18,7 @@ import numpy as np
 from pubc.errors import DataError
 from pubc.metrics import interval
 from pubc.results import Record, read
-from pubc.storage import read_json
+from pubc.storage import parse_json, read_json
 
 __all__ = ["is_policy", "is_records", "policies"]
 
@@ -84,7 +83,7 @@ def _metrics(folder: Path) -> list[dict[str, Any]]:
     """What training said, a JSON object per epoch."""
     path = folder / _METRICS
     try:
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        rows = [parse_json(line) for line in path.read_text(encoding="utf-8").splitlines()]
         if not all(_number(row["epoch"]) for row in rows):
             raise ValueError("an epoch is not a number")
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:

@@ -16,6 +16,7 @@ from pubc.storage import (
     atomic_folder,
     claim,
     lock,
+    page_bytes,
     renew_files,
     verify,
 )
@@ -103,14 +104,14 @@ def write_report(folders: Sequence[Path], out: Path | None = None, *, force: boo
             return run / NAMES[0]
         with lock(run):
             _refuse_damage(run)
-            renew_files(run, {name: text.encode() for name, text in texts.items()})
+            renew_files(run, texts)
         return run / NAMES[0]
     with atomic_folder(place, kind=KIND, overwrite=force or out is None) as new:
         _write(new, texts)
     return place / NAMES[0]
 
 
-def _texts(found: Found) -> dict[str, str]:
+def _texts(found: Found) -> dict[str, bytes]:
     from pubc.report.compare_runs import comparison
     from pubc.report.page import render
     from pubc.report.policies import policies
@@ -123,16 +124,16 @@ def _texts(found: Found) -> dict[str, str]:
         raise DataError("There is no record in these files to report.", code="no_records")
     document = as_document(run, facts, learned)
     return {
-        NAMES[0]: render(run, found.runs, facts, learned),
-        NAMES[1]: as_markdown(run, facts, learned),
-        NAMES[2]: json.dumps(document, indent=1, allow_nan=False) + "\n",
+        NAMES[0]: page_bytes(render(run, found.runs, facts, learned)),
+        NAMES[1]: page_bytes(as_markdown(run, facts, learned)),
+        NAMES[2]: page_bytes(json.dumps(document, indent=1, allow_nan=False) + "\n"),
     }
 
 
-def _write(place: Path, texts: dict[str, str]) -> None:
+def _write(place: Path, texts: dict[str, bytes]) -> None:
     for name, text in texts.items():
         with atomic_file(place / name, overwrite=True) as new:
-            new.write_text(text, encoding="utf-8")
+            new.write_bytes(text)
 
 
 def _refuse_damage(run: Path) -> None:

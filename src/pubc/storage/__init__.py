@@ -11,16 +11,18 @@ from pubc.storage.atomic import (
     atomic_file,
     atomic_folder,
     check_lines,
+    page_bytes,
     write_json,
     write_marked,
 )
+from pubc.storage.disk import utf8_name
 from pubc.storage.file_with_manifest import sealed_file
+from pubc.storage.json_documents import parse_json, read_json
 from pubc.storage.locks import lock
 from pubc.storage.manifest import (
     MANIFEST,
     Fault,
     hash_file,
-    read_json,
     read_manifest,
     seal,
     seal_file,
@@ -65,6 +67,8 @@ __all__ = [
     "make_scratch",
     "mark",
     "mark_entry",
+    "page_bytes",
+    "parse_json",
     "read_json",
     "read_manifest",
     "remove_entry",
@@ -78,6 +82,7 @@ __all__ = [
     "strangers",
     "successor",
     "take_place",
+    "utf8_name",
     "verify",
     "write_json",
     "write_marked",

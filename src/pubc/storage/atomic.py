@@ -28,6 +28,7 @@ __all__ = [
     "atomic_file",
     "atomic_folder",
     "check_lines",
+    "page_bytes",
     "write_json",
     "write_marked",
 ]
@@ -103,6 +104,15 @@ def atomic_folder(
             remove(new)
             if retired is not None:
                 remove(retired)
+
+
+def page_bytes(text: str) -> bytes:
+    """Text for a page, as UTF-8.
+
+    A path may hold bytes that are no text, and a stranger's document halves of characters: Python
+    has both as lone surrogates, which UTF-8 cannot hold. They are spelled out.
+    """
+    return text.encode("utf-8", "backslashreplace")
 
 
 def write_json(path: Path, document: Mapping[str, Any], *, overwrite: bool = False) -> None:

@@ -29,6 +29,7 @@ __all__ = [
     "sweep",
     "temporary",
     "this_host",
+    "utf8_name",
 ]
 
 _DISK_FAULTS = {
@@ -48,6 +49,21 @@ _DISK_FAULTS = {
 _TEMPORARY = re.compile(r"\.(?P<kind>tmp|old)-(?P<host>[0-9a-f]{8})-(?P<pid>\d+)-[0-9a-f]{8}$")
 _EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2)
 _HERE = -100  # AT_FDCWD
+
+
+@contextlib.contextmanager
+def utf8_name(path: Path) -> Iterator[Path]:
+    """A name under which a library that knows UTF-8 alone can open a file for reading.
+
+    Names of files are bytes: a folder named on another machine may hold any.
+    """
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        with path.open("rb") as file:
+            yield Path(f"/dev/fd/{file.fileno()}")
+    else:
+        yield path
 
 
 @contextlib.contextmanager

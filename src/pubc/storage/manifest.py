@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pubc.errors import DataError, EnvironmentFailure, UsageError
+from pubc.errors import DataError, UsageError
 from pubc.storage.disk import disk_words, flush, remove, temporary
+from pubc.storage.json_documents import read_json
 
 __all__ = [
     "LOCK",
@@ -22,7 +23,6 @@ __all__ = [
     "content_of",
     "file_manifest",
     "hash_file",
-    "read_json",
     "read_manifest",
     "read_sealed",
     "seal",
@@ -149,32 +149,6 @@ def verify(path: Path, *, under: str = "") -> list[Fault]:
         else:
             faults += _compare(root / name, name, entry)
     return sorted(faults, key=lambda fault: fault.file)
-
-
-def read_json(path: Path, *, limit: int = 64 << 20) -> dict[str, Any]:
-    """Read one JSON object, refusing what is too large, too deep or not an object."""
-    try:
-        size = path.stat().st_size
-        if size > limit:
-            raise DataError(
-                f"{path}: {size:,} bytes of JSON, more than the limit of {limit:,}.",
-                code="too_large",
-            )
-        if not path.is_file():
-            raise DataError(f"{path}: not a file.", code="bad_path")
-        document = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file.", code="missing_file") from None
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}: not readable as JSON ({error}).", code="bad_json") from None
-    except OSError as error:
-        raise EnvironmentFailure(f"{path}: {error.strerror}.") from error
-    if not isinstance(document, dict):
-        raise DataError(
-            f"{path}: expected a JSON object, found {type(document).__name__}.",
-            code="bad_json",
-        )
-    return document
 
 
 def hash_file(path: Path) -> str:

@@ -23,11 +23,11 @@ from typing import Any
 
 from pubc.errors import PubcError, UsageError
 from pubc.storage.disk import is_temporary, temporary
+from pubc.storage.json_documents import read_json
 from pubc.storage.manifest import (
     MANIFEST,
     content_of,
     hash_file,
-    read_json,
     read_manifest,
     read_sealed,
     sidecar,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pubc.errors import DataError, UnknownNameError
-from pubc.storage import atomic_file, read_json, write_json
+from pubc.storage import atomic_file, read_json, utf8_name, write_json
 from pubc.trajectory import Array
 from pubc.zoo.actors import NETWORKS, NumpyPolicy
 
@@ -85,7 +85,8 @@ def read(path: Path) -> NumpyPolicy:
 
     facts = read_card(path)
     try:
-        arrays = load_file(path)
+        with utf8_name(path) as name:
+            arrays = load_file(name)
     except FileNotFoundError:
         raise DataError(f"{path}: no such file.", code="missing_file") from None
     except (SafetensorError, ValueError, KeyError) as error:

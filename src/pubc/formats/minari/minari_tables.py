@@ -18,7 +18,7 @@ from pubc.formats.core.findings import Findings
 from pubc.formats.core.options import ReadOptions
 from pubc.formats.episodes.episode_source import Episode
 from pubc.formats.parquet.parquet_read import is_numeric, read_table, to_numpy
-from pubc.storage import read_json
+from pubc.storage import read_json, utf8_name
 from pubc.trajectory import Array
 
 __all__ = ["Tables", "open_tables"]
@@ -126,7 +126,7 @@ def _read_arrow(path: Path) -> Any:
     except ImportError:
         raise MissingExtraError("Reading Minari's Arrow layout", "lerobot") from None
     try:
-        with pyarrow.OSFile(str(path)) as file:
+        with utf8_name(path) as name, pyarrow.OSFile(str(name)) as file:
             table = pyarrow.ipc.open_file(file).read_all()
         table.validate(full=True)
     except (pyarrow.ArrowException, OSError, ValueError) as error:

@@ -18,6 +18,7 @@ import numpy as np
 
 from pubc.errors import DataError, MissingExtraError
 from pubc.formats.parquet.parquet_ends import check_ends, check_extension
+from pubc.storage import utf8_name
 from pubc.trajectory import Array
 
 __all__ = ["OpenAhead", "arrow", "is_numeric", "open_parquet", "read_table", "to_numpy"]
@@ -61,9 +62,9 @@ def open_parquet(path: Path) -> Any:
     """
     pa = arrow()
     size = check_ends(path)
-    with _words(path):
+    with _words(path), utf8_name(path) as name:
         file = pa.parquet.ParquetFile(
-            path,
+            name,
             thrift_string_size_limit=64 << 20,
             thrift_container_size_limit=4 << 20,
             page_checksum_verification=True,

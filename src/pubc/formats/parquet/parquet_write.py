@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -55,21 +56,20 @@ def write_tables(path: Path, tables: Iterable[Any]) -> int:
     pa = arrow()
     path.parent.mkdir(parents=True, exist_ok=True)
     writer = None
-    try:
+    # Opened here: pyarrow takes no name that is not UTF-8.
+    with path.open("wb") as file, contextlib.ExitStack() as ends:
         for table in tables:
             if writer is None:
                 # Dictionaries would merge the many kinds of NaN into one.
                 writer = pa.parquet.ParquetWriter(
-                    path,
+                    file,
                     table.schema,
                     compression="snappy",
                     use_dictionary=False,
                     write_page_checksum=True,
                 )
+                ends.callback(writer.close)
             writer.write_table(table, row_group_size=max(1, table.num_rows))
-    finally:
-        if writer is not None:
-            writer.close()
     return path.stat().st_size
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+import types
+import typing
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pubc.errors import DataError
+from pubc.formats import ReadOptions
 
-__all__ = ["check_types"]
+__all__ = ["check_settings", "check_types", "reading_options"]
 
 _NUMBER = (int, float)
 _WORD = (str, type(None))
@@ -27,31 +31,89 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "times.seconds": (dict,),
 }  # fmt: skip
 """Types by key; a dot stands between a key and one inside it. Other keys are free."""
+_ALWAYS = (
+    "data.path", "data.format", "data.fingerprint", "data.trajectories", "data.steps",
+    "data.observation_size", "data.action_size",
+)  # fmt: skip
+"""What every run says from its first second on."""
 
 
 def check_types(path: Path, document: Mapping[str, Any]) -> None:
-    """See that what run.json says has the types that pubc writes; what it lacks is asked later.
+    """See that what run.json says has the types that pubc writes; other gaps are seen later.
 
     Raises:
-        DataError: Naming the first key that has another type.
+        DataError: Naming the first key that has another type, or that no run is without.
     """
-    for key, types in _TYPES.items():
+    for key, kinds in _TYPES.items():
         place: Any = document
         for word in key.split("."):
             place = place.get(word, _TYPES) if isinstance(place, Mapping) else _TYPES
         if place is _TYPES:
+            if key in _ALWAYS:
+                raise DataError(
+                    f"{path}: run.json says nothing of {key}, as every run does. `pubc verify "
+                    f"{path}` says whether the file was changed.",
+                    code="bad_run",
+                    field=key,
+                )
             continue
-        fits = isinstance(place, types) and (bool in types or not isinstance(place, bool))
+        fits = isinstance(place, kinds) and (bool in kinds or not isinstance(place, bool))
         if not fits or (isinstance(place, int) and place < 0 and key != "random_seed"):
             raise DataError(
-                f"{path}: run.json: {key} must be {_words(types)}. Found "
+                f"{path}: run.json: {key} must be {_words(kinds)}. Found "
                 f"{str(place)[:60]!r}. `pubc verify {path}` says whether the file was changed.",
                 code="bad_run",
                 field=key,
             )
 
 
-def _words(types: tuple[type, ...]) -> str:
+def reading_options(document: Mapping[str, Any]) -> ReadOptions:
+    """How the data of a run was read.
+
+    Raises:
+        DataError: The document does not say so in a way that can be done again.
+    """
+    try:
+        reading = dict(document["reading"])
+        reading["observation_keys"] = tuple(reading["observation_keys"])
+        options = ReadOptions(**reading)
+        check_settings(options)
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(
+            f"run.json: reading cannot be read back ({error}).", code="bad_json", field="reading"
+        ) from None
+    return options
+
+
+def check_settings(settings: Any) -> None:
+    """See that every field of a dataclass holds what its annotation says.
+
+    Raises:
+        TypeError: Naming the first field that does not.
+    """
+    hints = typing.get_type_hints(type(settings))
+    for field in dataclasses.fields(settings):
+        value = getattr(settings, field.name)
+        if dataclasses.is_dataclass(value):
+            check_settings(value)
+        elif not _fits(value, hints[field.name]):
+            raise TypeError(f"{field.name} cannot be {str(value)[:60]!r}")
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Literal:
+        return isinstance(value, str) and value in inner
+    if origin in (typing.Union, types.UnionType):
+        return any(_fits(value, one) for one in inner)
+    if origin is tuple:
+        return isinstance(value, tuple) and all(_fits(one, inner[0]) for one in value)
+    if hint in (int, float):
+        return isinstance(value, (int, hint)) and not isinstance(value, bool)
+    return isinstance(value, type(None) if hint is None else hint)
+
+
+def _words(kinds: tuple[type, ...]) -> str:
     told = {dict: "an object", list: "a list", str: "text", bool: "true or false",
             int: "a whole number", float: "a number", type(None): "null"}  # fmt: skip
-    return " or ".join(told[kind] for kind in types)
+    return " or ".join(told[kind] for kind in kinds)

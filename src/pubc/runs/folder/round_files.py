@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -18,7 +17,7 @@ from pubc.formats.core.findings import Findings
 from pubc.formats.npz_archive import load_arrays
 from pubc.pu.judge import Cut, Training, Verdict
 from pubc.pu.rounds import Round
-from pubc.storage import append_line, atomic_file
+from pubc.storage import append_line, atomic_file, parse_json
 
 __all__ = ["UNREADABLE", "read_rounds", "save_round", "stored_arrays"]
 
@@ -97,7 +96,7 @@ def read_rounds(folder: Path, trajectories: int) -> list[Round]:
     found = []
     for number, line in enumerate(_whole_lines(path), 1):
         try:
-            found.append(_round(folder, json.loads(line), number, trajectories))
+            found.append(_round(folder, parse_json(line), number, trajectories))
         except UNREADABLE as error:
             raise DataError(
                 f"{path}: line {number} cannot be read back ({type(error).__name__}: {error}). "

@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from pubc import formats
 from pubc.errors import DataError, UsageError
 from pubc.formats.opening.detect import detect
 from pubc.metrics import confusion, roc_auc
@@ -24,6 +23,7 @@ from pubc.pu.second_opinion.opinion import Opinion
 from pubc.pu.steps.step_settings import StepSettings
 from pubc.runs.filter_config import FilterConfig
 from pubc.runs.find_expert import Prepared, Result
+from pubc.runs.folder.document_types import check_settings, reading_options
 from pubc.runs.folder.run_folder import KIND
 from pubc.runs.seeds import Seeds
 from pubc.select import locate
@@ -131,8 +131,7 @@ def restore(document: Mapping[str, Any], given: FilterConfig) -> tuple[Path, Fil
         DataError: The document does not describe a run that can go on.
     """
     try:
-        seed, reading = document["seed"], dict(document["reading"])
-        reading["observation_keys"] = tuple(reading["observation_keys"])
+        seed = document["seed"]
         data = Path(document["data"]["path"])
         config = dataclasses.replace(
             given,
@@ -152,10 +151,11 @@ def restore(document: Mapping[str, Any], given: FilterConfig) -> tuple[Path, Fil
             unsure=document.get("unsure", "drop"),
             per_step=document["per_step"],
             **document.get("segments", {}),
-            reading=formats.ReadOptions(**reading),
+            reading=reading_options(document),
             **document["settings"],
         )
-    except (KeyError, TypeError) as error:
+        check_settings(config)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DataError(f"run.json cannot be read back ({error}).", code="bad_json") from None
     return data, config
 

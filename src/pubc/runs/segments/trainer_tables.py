@@ -13,6 +13,7 @@ from pubc import formats
 from pubc.errors import DataError, UsageError
 from pubc.pu.pile_statistics import survey
 from pubc.pu.steps.cut_segments import LEVEL, worst_of
+from pubc.runs.folder.document_types import reading_options
 from pubc.runs.folder.run_folder import RunFolder
 from pubc.runs.segments.segment_set import cut_segments
 from pubc.runs.segments.steps_file import STEPS_FILE, read_steps
@@ -50,6 +51,15 @@ class JudgedRun:
         self.document = document
         steps = int(document["data"]["steps"])
         self.confidence, self.segments = read_steps(folder, steps)
+        known, at = int(document["data"]["trajectories"]), self.segments["trajectory"]
+        inside = known <= steps and not ((at < 0) | (at >= known)).any()
+        if not inside or int(self.lengths.sum()) != steps:
+            raise DataError(
+                f"{folder}: {STEPS_FILE} has segments that do not cover the {steps:,} steps of "
+                f"{known:,} trajectories. `pubc verify {folder}` says whether a file was changed.",
+                code="bad_run",
+                field=STEPS_FILE,
+            )
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -99,9 +109,7 @@ def data_of_run(run: JudgedRun) -> tuple[Path, formats.ReadOptions, TrajectorySe
     place = run.document["data"]["path"]
     if place is None:
         raise UsageError(f"{run.folder}: its data was made in memory, so there is no file of it.")
-    reading = dict(run.document["reading"])
-    reading["observation_keys"] = tuple(reading["observation_keys"])
-    options = formats.ReadOptions(**reading)
+    options = reading_options(run.document)
     trajectories = formats.read(Path(place), options)
     run.check_data(trajectories)
     return Path(place), options, trajectories

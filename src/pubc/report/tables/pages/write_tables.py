@@ -13,7 +13,7 @@ from pubc.report.tables.pages.table_figures import draw
 from pubc.report.tables.pages.table_html import as_html
 from pubc.report.tables.pages.table_markdown import as_markdown
 from pubc.report.tables.records_folder import Table, read_tables
-from pubc.storage import write_marked
+from pubc.storage import page_bytes, write_marked
 
 __all__ = ["Written", "write_results"]
 
@@ -68,7 +68,7 @@ def write_results(records: Path, out: Path | None = None, *, force: bool = False
             text = as_html(tables, pictures)
         else:
             text = as_markdown(tables, seen, _relative(records, page.parent))
-        files[page] = text.encode("utf-8")
+        files[page] = page_bytes(text)
     write_marked(files, KIND, force=force or out is None)
     return Written(tuple(pages), tuple(figures), tuple(tables))
 
