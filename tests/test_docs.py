@@ -87,3 +87,24 @@ def test_the_paper_map_names_what_exists():
         assert hasattr(importlib.import_module(module), name), row["part"]
         file, _, test = row["test"].partition("::")
         assert f"def {test}(" in (ROOT / file).read_text(), row["part"]
+
+
+PROMISE = re.compile(
+    r"^\| (?P<goal>R\d+) \| (?P<promise>[^|]+) \| (?P<tests>[^|]+) \| (?P<figure>[^|]+) \|$", re.M
+)
+
+
+def test_every_promise_of_reliability_names_its_tests_and_a_figure():
+    text = (ROOT / "docs" / "reliability.md").read_text()
+    rows = {row["goal"]: row for row in PROMISE.finditer(text)}
+    assert set(rows) == {"R6", "R9", "R16", "R17", "R18", "R19"}
+    for goal, row in rows.items():
+        assert re.search(r"tests/[\w/]+\.py", row["tests"]), f"{goal} names no test"
+        assert re.search(r"\d", row["figure"]), f"{goal} has no figure"
+
+
+@pytest.mark.parametrize("name", ["reliability.md", "dev/check-full.md"])
+def test_every_test_that_a_page_names_exists(name: str):
+    named = set(re.findall(r"`(tests/[\w/]+\.py)", (ROOT / "docs" / name).read_text()))
+    assert len(named) > 5
+    assert [file for file in sorted(named) if not (ROOT / file).is_file()] == []

@@ -1,11 +1,14 @@
 """JSON from a stranger is refused where it is read, not where somebody computes with it."""
 
 import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from pubc.errors import DataError
-from pubc.storage import parse_json, read_json
+from pubc.storage import check_settings, parse_json, read_json
 from tests.cli.calling import run
 from tests.report.tables.build import all_tables
 
@@ -34,6 +37,46 @@ def test_a_document_is_refused_with_its_path(text, words, tmp_path):
         read_json(path)
     assert str(refused.value).startswith(f"{path}: ")
     assert words in str(refused.value)
+
+
+@dataclass(frozen=True)
+class Inner:
+    share: float = 0.5
+
+
+@dataclass(frozen=True)
+class Settings:
+    how: Literal["keep", "drop"] = "keep"
+    count: int = 2
+    name: str | None = None
+    place: Path | None = None
+    keys: tuple[str, ...] = ()
+    strict: bool = False
+    cut: Literal["valley"] | float = "valley"
+    inner: Inner = Inner()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"how": "drop"}, {"name": "a", "place": Path("b"), "keys": ("c",)}, {"cut": 0.5},
+     {"cut": 1, "inner": Inner(1)}, {"strict": True}],
+    ids=str,
+)  # fmt: skip
+def test_settings_that_pubc_wrote_fit_their_annotations(settings):
+    check_settings(Settings(**settings))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"how": "text"}, {"how": {}}, {"how": []}, {"count": True}, {"count": 2.5}, {"count": None},
+     {"name": ["a"]}, {"place": "b"}, {"keys": ["c"]}, {"keys": (1,)}, {"strict": 1},
+     {"strict": None}, {"cut": "other"}, {"inner": Inner("a")}, {"inner": None}],
+    ids=str,
+)  # fmt: skip
+def test_a_setting_of_another_type_is_named(settings):
+    name = "share" if isinstance(settings.get("inner"), Inner) else next(iter(settings))
+    with pytest.raises(TypeError, match=f"{name} cannot be"):
+        check_settings(Settings(**settings))
 
 
 def test_what_is_too_large_is_not_read(tmp_path):

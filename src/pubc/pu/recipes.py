@@ -44,6 +44,7 @@ from pubc.pu.paper.ensemble import Ensemble
 from pubc.pu.paper.threshold import fixed, valley
 from pubc.pu.rounds import Pile, Round
 from pubc.pu.second_opinion.opinion import OpinionSettings
+from pubc.storage import check_settings
 from pubc.streams import Key
 
 __all__ = [
@@ -219,10 +220,11 @@ def recipe_from_json(document: Mapping[str, Any]) -> Recipe:
     """
     settings = dict(document)
     name = settings.pop("name", None)
-    if name not in RECIPES:
+    if not isinstance(name, str) or name not in RECIPES:
         raise DataError(f"The run was made with a recipe {name!r} that pubc does not know.")
     try:
         made: Recipe = _build(RECIPES[name], settings)
+        check_settings(made)
     except (TypeError, ValueError, KeyError) as error:
         raise DataError(f"The settings of recipe {name!r} cannot be read ({error}).") from None
     return made
@@ -248,6 +250,8 @@ def _replace(thing: Any, path: list[str], value: Any) -> Any:
 def _build(kind: Any, value: Any) -> Any:
     """A value of a field's type from JSON: dataclasses from objects, tuples from lists."""
     if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+        if not isinstance(value, Mapping):
+            raise TypeError(f"expected settings of {kind.__name__}, found {str(value)[:60]!r}")
         hints = typing.get_type_hints(kind)
         return kind(**{name: _build(hints[name], inner) for name, inner in value.items()})
     origin = typing.get_origin(kind)

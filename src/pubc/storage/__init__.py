@@ -17,7 +17,7 @@ from pubc.storage.atomic import (
 )
 from pubc.storage.disk import utf8_name
 from pubc.storage.file_with_manifest import sealed_file
-from pubc.storage.json_documents import parse_json, read_json
+from pubc.storage.json_documents import check_settings, parse_json, read_json
 from pubc.storage.locks import lock
 from pubc.storage.manifest import (
     MANIFEST,
@@ -58,6 +58,7 @@ __all__ = [
     "atomic_file",
     "atomic_folder",
     "check_lines",
+    "check_settings",
     "claim",
     "entry_files",
     "final_name",

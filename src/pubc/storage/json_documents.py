@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import types
+import typing
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pubc.errors import DataError, EnvironmentFailure
 
-__all__ = ["parse_json", "read_json"]
+__all__ = ["check_settings", "parse_json", "read_json"]
 
 _DIGITS = 300
 """A longer whole number is beyond floating point, and computing with it fails far from here."""
@@ -48,6 +51,34 @@ def read_json(path: Path, *, limit: int = 64 << 20) -> dict[str, Any]:
             code="bad_json",
         )
     return document
+
+
+def check_settings(settings: Any) -> None:
+    """See that every field of a dataclass holds what its annotation says.
+
+    Raises:
+        TypeError: Naming the first field that does not.
+    """
+    hints = typing.get_type_hints(type(settings))
+    for field in dataclasses.fields(settings):
+        value = getattr(settings, field.name)
+        if dataclasses.is_dataclass(value):
+            check_settings(value)
+        elif not _fits(value, hints[field.name]):
+            raise TypeError(f"{field.name} cannot be {str(value)[:60]!r}")
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Literal:
+        return isinstance(value, str) and value in inner
+    if origin in (typing.Union, types.UnionType):
+        return any(_fits(value, one) for one in inner)
+    if origin is tuple:
+        return isinstance(value, tuple) and all(_fits(one, inner[0]) for one in value)
+    if hint in (int, float):
+        return isinstance(value, (int, hint)) and not isinstance(value, bool)
+    return isinstance(value, type(None) if hint is None else hint)
 
 
 def _whole(digits: str) -> int:

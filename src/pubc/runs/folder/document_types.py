@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
-import types
-import typing
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pubc.errors import DataError
 from pubc.formats import ReadOptions
+from pubc.storage import check_settings
 
-__all__ = ["check_settings", "check_types", "reading_options"]
+__all__ = ["check_complete", "check_types", "reading_options"]
 
 _NUMBER = (int, float)
 _WORD = (str, type(None))
@@ -42,26 +40,36 @@ def check_types(path: Path, document: Mapping[str, Any]) -> None:
     """See that what run.json says has the types that pubc writes; other gaps are seen later.
 
     Raises:
-        DataError: Naming the first key that has another type, or that no run is without.
+        DataError: Naming the first key that has another type.
     """
     for key, kinds in _TYPES.items():
         place: Any = document
         for word in key.split("."):
             place = place.get(word, _TYPES) if isinstance(place, Mapping) else _TYPES
         if place is _TYPES:
-            if key in _ALWAYS:
-                raise DataError(
-                    f"{path}: run.json says nothing of {key}, as every run does. `pubc verify "
-                    f"{path}` says whether the file was changed.",
-                    code="bad_run",
-                    field=key,
-                )
             continue
         fits = isinstance(place, kinds) and (bool in kinds or not isinstance(place, bool))
         if not fits or (isinstance(place, int) and place < 0 and key != "random_seed"):
             raise DataError(
                 f"{path}: run.json: {key} must be {_words(kinds)}. Found "
                 f"{str(place)[:60]!r}. `pubc verify {path}` says whether the file was changed.",
+                code="bad_run",
+                field=key,
+            )
+
+
+def check_complete(path: Path, document: Mapping[str, Any]) -> None:
+    """See that run.json says what no finished run is without.
+
+    Raises:
+        DataError: Naming the first key that is not there.
+    """
+    for key in _ALWAYS:
+        outer, inner = key.split(".")
+        if inner not in document.get(outer, {}):
+            raise DataError(
+                f"{path}: run.json says nothing of {key}, as every run does. `pubc verify {path}` "
+                "says whether the file was changed.",
                 code="bad_run",
                 field=key,
             )
@@ -83,34 +91,6 @@ def reading_options(document: Mapping[str, Any]) -> ReadOptions:
             f"run.json: reading cannot be read back ({error}).", code="bad_json", field="reading"
         ) from None
     return options
-
-
-def check_settings(settings: Any) -> None:
-    """See that every field of a dataclass holds what its annotation says.
-
-    Raises:
-        TypeError: Naming the first field that does not.
-    """
-    hints = typing.get_type_hints(type(settings))
-    for field in dataclasses.fields(settings):
-        value = getattr(settings, field.name)
-        if dataclasses.is_dataclass(value):
-            check_settings(value)
-        elif not _fits(value, hints[field.name]):
-            raise TypeError(f"{field.name} cannot be {str(value)[:60]!r}")
-
-
-def _fits(value: Any, hint: Any) -> bool:
-    origin, inner = typing.get_origin(hint), typing.get_args(hint)
-    if origin is Literal:
-        return isinstance(value, str) and value in inner
-    if origin in (typing.Union, types.UnionType):
-        return any(_fits(value, one) for one in inner)
-    if origin is tuple:
-        return isinstance(value, tuple) and all(_fits(one, inner[0]) for one in value)
-    if hint in (int, float):
-        return isinstance(value, (int, hint)) and not isinstance(value, bool)
-    return isinstance(value, type(None) if hint is None else hint)
 
 
 def _words(kinds: tuple[type, ...]) -> str:

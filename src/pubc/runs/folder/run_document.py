@@ -23,10 +23,11 @@ from pubc.pu.second_opinion.opinion import Opinion
 from pubc.pu.steps.step_settings import StepSettings
 from pubc.runs.filter_config import FilterConfig
 from pubc.runs.find_expert import Prepared, Result
-from pubc.runs.folder.document_types import check_settings, reading_options
+from pubc.runs.folder.document_types import reading_options
 from pubc.runs.folder.run_folder import KIND
 from pubc.runs.seeds import Seeds
 from pubc.select import locate
+from pubc.storage import check_settings
 from pubc.trajectory import TrajectorySet
 from pubc.version import __version__
 

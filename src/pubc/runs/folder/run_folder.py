@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from pubc.errors import DataError, UsageError
 from pubc.pu.rounds import Round
-from pubc.runs.folder.document_types import check_types
+from pubc.runs.folder.document_types import check_complete, check_types
 from pubc.runs.folder.round_files import read_rounds, save_round
 from pubc.storage import (
     MANIFEST,
@@ -100,7 +100,7 @@ class RunFolder:
         """What run.json says of a finished run.
 
         Raises:
-            DataError: It is not finished, or not a filter run.
+            DataError: It is not finished, not a filter run, or says too little to be one.
         """
         document = self.read()
         if not self.finished:
@@ -110,6 +110,7 @@ class RunFolder:
                 code="unfinished",
             )
         read_manifest(self.path, kind=KIND)
+        check_complete(self.path, document)
         return document
 
     def check_networks(self) -> None:
