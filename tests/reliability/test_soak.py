@@ -2,7 +2,10 @@
 
 import os
 import random
-import threading
+import sys
+import tempfile
+from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -23,8 +26,43 @@ def resident(pid: int | str = "self") -> int:
     return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+def threads_of(pid: int | str = "self") -> int:
+    return len(os.listdir(f"/proc/{pid}/task"))
+
+
 def descriptors(pid: int | str = "self") -> int:
     return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a process holds."""
+
+    memory: int
+    descriptors: int
+    threads: int
+    temporary: int
+
+    @classmethod
+    def of(cls, temporary: Path, pid: int | str = "self") -> "Held":
+        return cls(resident(pid), descriptors(pid), threads_of(pid), len(os.listdir(temporary)))
+
+
+def compare(before: Held, after: Held, count: int) -> None:
+    sys.stdout.write(f"{count} commands: {before} became {after}\n")  # `pytest -rP` shows it
+    assert after.memory <= GROWTH * before.memory
+    assert after.descriptors <= before.descriptors
+    assert after.threads <= before.threads
+    assert after.temporary <= before.temporary
+
+
+def own_temporary_folder(folder: Path, monkeypatch) -> Path:
+    """A temporary folder for these commands alone, so that what they leave can be counted."""
+    place = folder / "tmp"
+    place.mkdir()
+    monkeypatch.setenv("TMPDIR", str(place))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return place
 
 
 def in_one_process(folder: Path, count: int, capsys, monkeypatch) -> None:
@@ -32,6 +70,7 @@ def in_one_process(folder: Path, count: int, capsys, monkeypatch) -> None:
     from pubc.cli.main import main
 
     monkeypatch.chdir(folder)
+    own_temporary_folder(folder, monkeypatch)
     SCENES["filter"](folder)
     assert main(list(FILTER)) == 0
     lines = [
@@ -50,11 +89,8 @@ def in_one_process(folder: Path, count: int, capsys, monkeypatch) -> None:
         capsys.readouterr()
         assert code in (0, 3), lines[number % len(lines)]
         if number in (count // 3, count - 1):  # after a third every cache is warm
-            seen.append((resident(), descriptors(), threading.active_count()))
-    (memory, files, threads), (memory_after, files_after, threads_after) = seen
-    assert memory_after <= GROWTH * memory
-    assert files_after <= files
-    assert threads_after <= threads
+            seen.append(Held.of(folder / "tmp"))
+    compare(*seen, count)
     assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == []
 
 
@@ -70,9 +106,10 @@ def test_three_hundred_commands_in_one_process_leave_nothing(tmp_path, capsys, m
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-def test_three_hundred_commands_with_faults_at_random_leave_nothing(tmp_path):
+def test_three_hundred_commands_with_faults_at_random_leave_nothing(tmp_path, monkeypatch):
+    temporary = own_temporary_folder(tmp_path, monkeypatch)
     draw, worker = random.Random(5), Worker(*LOADED)
-    folder = tmp_path / "here"
+    folder, codes = tmp_path / "here", Counter()
     folder.mkdir()
     SCENES["filter"](folder)
     lines = [
@@ -88,14 +125,15 @@ def test_three_hundred_commands_with_faults_at_random_leave_nothing(tmp_path):
         fault = draw.random() < 0.5
         at, how = (draw.randrange(1, 180), draw.choice(HOWS)) if fault else (None, None)
         ended = worker.run(draw.choice(lines), folder, at, how)
+        codes[ended["code"]] += 1
         assert ended["code"] in (0, 2, 3, 4, -9), ended["err"]
         assert "fault in pubc" not in ended["err"], ended["err"]
         if number == 30:
-            before = resident(worker.process.pid), descriptors(worker.process.pid)
-    assert before is not None
-    assert resident(worker.process.pid) <= GROWTH * before[0]
-    assert descriptors(worker.process.pid) <= before[1]
+            before = Held.of(temporary, worker.process.pid)
     for words in ((*FILTER, "--force"), *lines[2:]):
         assert worker.run(words, folder)["code"] == 0
+    sys.stdout.write(f"exit codes {dict(codes)}; ")
+    assert before is not None
+    compare(before, Held.of(temporary, worker.process.pid), 300)
     assert [path.name for path in folder.rglob(".*")] == []
     worker.close()

@@ -109,3 +109,26 @@ def test_an_unsound_run_is_announced_by_who_uses_it(capsys, tmp_path):
     assert "is not sound (status no_valley)" in capsys.readouterr().err
     warn_unsound(tmp_path, {"sound": True})
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("key", ["data.path", "kept_path", "seed.from"])
+def test_a_character_of_zero_in_a_path_is_refused_with_its_key(key, tmp_path, capsys):
+    path = make_run(tmp_path / "run", 12, 1)
+    edit(path, key, "a\0b")
+    for words in (("report", path, "--out", tmp_path / "page"), ("train", path, "--out", "p")):
+        code, _, err = run(capsys, *words)
+        assert code == 3
+        assert f"{key} holds a character of zero" in err
+
+
+@pytest.mark.parametrize(("length", "limit"), [(20_000_000, "1,000,000"), (20_000, "10,000")])
+def test_a_path_that_no_disk_can_hold_is_refused_before_it_is_drawn_or_repeated(
+    length, limit, tmp_path, capsys
+):
+    path = make_run(tmp_path / "run", 12, 1)
+    edit(path, "data.path", "x" * length)
+    for words in (("report", path, "--out", tmp_path / "page"), ("filter", "--resume", path)):
+        code, _, err = run(capsys, *words)
+        assert code == 3
+        assert f"a text of {length:,} characters; the limit is {limit}." in err
+        assert len(err) < 1000

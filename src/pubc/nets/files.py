@@ -19,6 +19,8 @@ from pubc.storage import atomic_file, parse_json, utf8_name
 __all__ = ["load_tensors", "save_tensors"]
 
 _DIGEST = "sha256"
+_MOST = 10_000
+"""Tensors in a file; a network has a few dozen."""
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
@@ -42,9 +44,11 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """
     try:
         with utf8_name(path) as name, safetensors.safe_open(name, framework="pt") as file:
-            words = (file.metadata() or {}).get("pubc", "")
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        about = parse_json(words)
+            about = parse_json((file.metadata() or {}).get("pubc", ""))
+            names = list(file.keys())
+            if len(names) > _MOST:
+                raise ValueError(f"{len(names):,} tensors")
+            tensors = {name: file.get_tensor(name) for name in names}
     except (OSError, ValueError, RecursionError, safetensors.SafetensorError) as error:
         raise DataError(
             f"{path}: not readable as the weights of a pubc network ({error}).", code="bad_weights"

@@ -29,6 +29,8 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "times.seconds": (dict,),
 }  # fmt: skip
 """Types by key; a dot stands between a key and one inside it. Other keys are free."""
+_LONGEST, _LONGEST_NAME = 1_000_000, 10_000
+"""Characters of a text, and of a path or name. --seed-episodes may list many ids in one text."""
 _ALWAYS = (
     "data.path", "data.format", "data.fingerprint", "data.trajectories", "data.steps",
     "data.observation_size", "data.action_size",
@@ -42,12 +44,22 @@ def check_types(path: Path, document: Mapping[str, Any]) -> None:
     Raises:
         DataError: Naming the first key that has another type.
     """
+    _check_lengths(path, document)
     for key, kinds in _TYPES.items():
         place: Any = document
         for word in key.split("."):
             place = place.get(word, _TYPES) if isinstance(place, Mapping) else _TYPES
         if place is _TYPES:
             continue
+        if isinstance(place, str):
+            _check_lengths(path, place, _LONGEST_NAME)
+            if "\0" in place:  # no path and no name holds one
+                raise DataError(
+                    f"{path}: run.json: {key} holds a character of zero. `pubc verify {path}` says "
+                    "whether the file was changed.",
+                    code="bad_run",
+                    field=key,
+                )
         fits = isinstance(place, kinds) and (bool in kinds or not isinstance(place, bool))
         if not fits or (isinstance(place, int) and place < 0 and key != "random_seed"):
             raise DataError(
@@ -56,6 +68,24 @@ def check_types(path: Path, document: Mapping[str, Any]) -> None:
                 code="bad_run",
                 field=key,
             )
+
+
+def _check_lengths(path: Path, value: Any, most: int = _LONGEST) -> None:
+    """Refuse a text that no run says: pages and messages would repeat all of it."""
+    if isinstance(value, str):
+        if len(value) > most:
+            raise DataError(
+                f"{path}: run.json holds a text of {len(value):,} characters; the limit is "
+                f"{most:,}. `pubc verify {path}` says whether the file was changed.",
+                code="bad_run",
+            )
+    elif isinstance(value, Mapping):
+        for name, inner in value.items():
+            _check_lengths(path, name)
+            _check_lengths(path, inner)
+    elif isinstance(value, list):
+        for inner in value:
+            _check_lengths(path, inner)
 
 
 def check_complete(path: Path, document: Mapping[str, Any]) -> None:
