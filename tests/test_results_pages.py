@@ -84,3 +84,17 @@ def test_every_place_that_falls_short_or_differs_is_explained():
         if group.note is None
     ]
     assert not silent, "\n".join(silent)
+
+
+ABSTAINS = re.compile(r"^\| ([a-zA-Z -]+) \| (\d+) \| ([\d.]+) % \| (\d+) \| (\d+) \|$", re.M)
+
+
+def test_the_page_on_the_method_says_where_it_abstains_as_the_records_do():
+    records = [record.values for record in read(RECORDS / "trust.jsonl")]
+    told = ABSTAINS.findall((DOCS / "method.md").read_text())
+    assert len(told) > 10
+    for family, *figures in told:
+        asked = [record for record in records if record["row"] == family]
+        right = 100 * sum(record["accuracy"] for record in asked) / len(asked)
+        sound, fooled = (sum(r[name] for r in asked) for name in ("sound", "falsely_confident"))
+        assert figures == [str(len(asked)), f"{right:.1f}", str(sound), str(fooled)], family
