@@ -25,3 +25,12 @@ def test_nothing_heavy_loads(code: str):
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("module", ["pubc.report.page", "pubc.runs.segments.trainer_tables"])
+def test_a_report_and_weights_are_made_without_torch(module: str):
+    script = f"import sys, {module}; print('torch' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "False"

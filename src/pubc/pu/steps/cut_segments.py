@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pubc.pu.steps.step_model import JudgedSteps
+if TYPE_CHECKING:  # it loads torch, and reports are drawn without
+    from pubc.pu.steps.step_model import JudgedSteps
 
 __all__ = ["LEVEL", "SEGMENT", "Segments", "cut_trajectory", "expert_stretches", "worst_of"]
 

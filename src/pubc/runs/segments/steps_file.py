@@ -10,6 +10,7 @@ import zipfile
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.lib import format as npy
@@ -17,9 +18,11 @@ from numpy.typing import NDArray
 
 from pubc.errors import DataError, UsageError
 from pubc.pu.steps.cut_segments import SEGMENT, Segments, cut_trajectory
-from pubc.pu.steps.step_model import JudgedSteps
 from pubc.runs.folder.round_files import UNREADABLE, stored_arrays
 from pubc.storage import atomic_file
+
+if TYPE_CHECKING:  # it loads torch, and reports are drawn without
+    from pubc.pu.steps.step_model import JudgedSteps
 
 __all__ = ["STEPS_FILE", "read_steps", "write_steps_file"]
 
