@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from tests.formats.roundtrip import CASES, check_round_trip, trajectory_sets
 
-FEW = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 MANY = settings(FEW, max_examples=2000)
 
 

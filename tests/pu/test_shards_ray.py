@@ -38,8 +38,8 @@ from tests.pu.piles import pile
 pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed")
 
 JUDGE = Ensemble(schedule=Schedule(epochs=1, batch=64))
-MIXED = pile([60, 60], steps=100, states=3)
-LEAST = 1_000
+MIXED = pile([20, 20], steps=100, states=3)
+LEAST = 300
 """Steps of a shard here, so that a small set has a dozen of them."""
 DRIVER = f"""
 import sys

@@ -5,17 +5,23 @@ import json
 
 import pytest
 
+import pubc
+import tests.reliability.quick_recipe  # noqa: F401
 from pubc.cli.main import main
 from pubc.storage import verify
+from tests.pu.piles import pile
 from tests.report.build import read_document
 from tests.report.reading import Page, unpack
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    out = tmp_path_factory.mktemp("demo")
-    assert main(["demo", "--out", str(out), "--json"]) == 0
-    return out / "run"
+    folder = tmp_path_factory.mktemp("real")
+    pubc.save(folder / "mixed.npz", pile([8, 8], steps=200, states=3))
+    words = ["--seed-episodes", "0,1,2", "--truth", "0", "--random-seed", "3", "--json"]
+    out = folder / "run"
+    assert main(["filter", str(folder / "mixed.npz"), "--out", str(out), *words]) == 0
+    return out
 
 
 def test_a_filter_run_ends_with_a_sealed_report_of_itself(made):
@@ -63,7 +69,9 @@ def test_a_report_that_fails_costs_no_run(tmp_path, capsys, monkeypatch):
         raise RuntimeError("no ink")
 
     monkeypatch.setattr("pubc.report.write_report", fail)
-    assert main(["demo", "--out", str(tmp_path), "--json"]) == 0
+    pubc.save(tmp_path / "mixed.npz", pile([4, 4]))
+    words = ["--seed-episodes", "0,1", "--recipe", "quick", "--out", str(tmp_path / "run")]
+    assert main(["filter", str(tmp_path / "mixed.npz"), *words]) in (0, 6)
     assert "no ink" in capsys.readouterr().err
     assert verify(tmp_path / "run") == []
     assert not (tmp_path / "run" / "report.html").exists()
