@@ -36,22 +36,18 @@ def own_cache(caches: tuple[Path, itertools.count], monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("PUBC_CACHE", str(path))
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests for which a file prepares something stay together; they and long ones come first."""
+    """Files that take long begin: the last one to be given out is waited for."""
+    turns: dict[Path, int] = {}
     for item in items:
-        if _prepared(item):
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
-    items.sort(key=_turn)
-
-
-def _prepared(item: pytest.Item) -> bool:
-    known = getattr(item, "_fixtureinfo", None)
-    fixtures = known.name2fixturedefs.values() if known else ()
-    return any(made.scope == "module" for named in fixtures for made in named)
+        turns[item.path] = min(turns.get(item.path, 2), _turn(item))
+    items.sort(key=lambda item: turns[item.path])
 
 
 def _turn(item: pytest.Item) -> int:
-    if item.get_closest_marker("xdist_group"):
+    """0 for a test that asks for more time, 1 where its file prepares something, else 2."""
+    if item.get_closest_marker("timeout"):
         return 0
-    return 1 if item.get_closest_marker("timeout") else 2
+    known = getattr(item, "_fixtureinfo", None)
+    fixtures = known.name2fixturedefs.values() if known else ()
+    return 1 if any(made.scope == "module" for named in fixtures for made in named) else 2
