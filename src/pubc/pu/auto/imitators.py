@@ -19,12 +19,15 @@ from torch import Tensor
 from torch.nn.functional import smooth_l1_loss
 
 from pubc.errors import DataError, InterruptedRun
-from pubc.nets import BLOCK, Adam
+from pubc.nets import Adam
 
 __all__ = ["Apprenticeship", "Imitators", "train_imitators"]
 
 Floats = NDArray[np.float32]
 Pool = tuple[Floats, Floats]
+BLOCK, BLOCK_ON_GPU = 2048, 65_536
+"""Rows scored together: what passes between layers stays in a processor's cache, or is worth
+starting a graphics card for."""
 SEGMENTS = 5
 """Parts of a training whose mean losses are reported."""
 
@@ -79,13 +82,14 @@ class Imitators:
             InterruptedRun: `stop` said so.
         """
         rows, device = len(states), self.layers[0][0].device
+        block = BLOCK if device.type == "cpu" else BLOCK_ON_GPU
         found = np.empty((self.members, rows), np.float32)
-        for start in range(0, rows, BLOCK):
+        for start in range(0, rows, block):
             if stop():
                 raise InterruptedRun("Stopped while scoring.")
-            end = min(start + BLOCK, rows)
-            x = _padded(states[start:end]).to(device)
-            y = _padded(actions[start:end]).to(device)
+            end = min(start + block, rows)
+            x = _padded(states[start:end], block).to(device)
+            y = _padded(actions[start:end], block).to(device)
             wrong = (_forward(self.layers, x.expand(self.members, -1, -1)) - y).abs_().mean(dim=2)
             logs = wrong.add_(self.floor).log_()
             found[:, start:end] = logs[:, : end - start].cpu().numpy()
@@ -169,14 +173,14 @@ def _forward(layers: Sequence[tuple[Tensor, Tensor]], rows: Tensor) -> Tensor:
     for number, (weight, bias) in enumerate(layers):
         rows = torch.baddbmm(bias, rows, weight)
         if number < len(layers) - 1:
-            rows = torch.relu(rows)
+            rows = rows.relu_()
     return rows
 
 
-def _padded(rows: Floats) -> Tensor:
+def _padded(rows: Floats, block: int) -> Tensor:
     """Rows filled up to a full block, so that every product has the same shape."""
-    if len(rows) == BLOCK:
+    if len(rows) == block:
         return torch.from_numpy(np.ascontiguousarray(rows))
-    full = np.zeros((BLOCK, rows.shape[1]), np.float32)
+    full = np.zeros((block, rows.shape[1]), np.float32)
     full[: len(rows)] = rows
     return torch.from_numpy(full)

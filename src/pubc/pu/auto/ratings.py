@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pubc.errors import DataError
 from pubc.nets import load_tensors
 from pubc.pu.auto.imitators import Imitators
-from pubc.pu.auto.telling_steps import Scale, pick
+from pubc.pu.auto.telling_steps import Scale, look
 from pubc.pu.judge import Bench
 from pubc.pu.paper.scoring import score_steps
 from pubc.trajectory import Columns, TrajectorySet
@@ -88,14 +88,9 @@ def rate(units: Sequence[Unit], trajectories: TrajectorySet, steps: int, bench: 
 
     def work(first: int) -> Floats:
         # Together: every product is as large as a full block, however few steps are in it.
-        states, actions = [], []
-        for trajectory in trajectories[first : first + CHUNK]:
-            columns = trajectory.steps
-            rows = pick(scale.weights(columns.observations), steps)
-            states.append(scale.states(columns.observations[rows]))
-            actions.append(scale.actions(columns.actions[rows]))
-        trajectories.release()
-        values = _values(units, np.concatenate(states), np.concatenate(actions))
+        found = look(scale, steps, trajectories[first : first + CHUNK])
+        states, actions = (np.concatenate(found[name]) for name in ("states", "actions"))
+        values = _values(units, states, actions)
         return np.array([row.mean(dtype=np.float64) for row in values.reshape(-1, steps)])
 
     parts = bench.map(work, range(0, len(trajectories), CHUNK))

@@ -34,6 +34,8 @@ HALF_WINDOW = 5
 """Motion is averaged over this many steps to either side."""
 CHUNK = 32
 """Trajectories looked at as one piece of work."""
+AT_ONCE = 8192
+"""Steps looked at together; a longer trajectory alone."""
 STILL = 1e-6
 """Dimensions that vary less than this, relative to their size, are left out."""
 
@@ -68,22 +70,18 @@ class Scale:
         kept = np.asarray(rows[:, self.action_kept], dtype=np.float32)
         return (kept - self.action_mean) / self.action_spread
 
-    def speed(self, observations: NDArray[Any]) -> NDArray[np.float64]:
-        """How fast the state of a trajectory moves, smoothed, per step."""
+    def speed(self, observations: NDArray[Any], lengths: Integers) -> NDArray[np.float64]:
+        """How fast the states of trajectories one after another move, smoothed, per step."""
         rows = np.asarray(observations[:, self.state_kept], dtype=np.float32) / self.state_spread
         moved = np.ones(len(rows))
-        if len(rows) > 1:
-            squares = np.clip(np.square(np.diff(rows, axis=0)), 0, 100)
-            moved[1:] = np.sqrt(squares.sum(axis=1, dtype=np.float64))
-            moved[0] = moved[1]
-        padded = np.pad(moved, HALF_WINDOW, mode="edge")
-        total = np.cumsum(np.append(0.0, padded))
-        width = 2 * HALF_WINDOW + 1
-        return np.asarray((total[width:] - total[:-width]) / width)
+        squares = np.clip(np.square(np.diff(rows, axis=0)), 0, 100)
+        moved[1:] = np.sqrt(squares.sum(axis=1, dtype=np.float64))
+        ends = np.cumsum(lengths)
+        return np.concatenate([_smooth(part) for part in np.split(moved, ends[:-1])])
 
-    def weights(self, observations: NDArray[Any]) -> Floats:
-        """How telling each step of a trajectory is, 0 to 1."""
-        cube = self.speed(observations) ** 3
+    def weights(self, observations: NDArray[Any], lengths: Integers) -> Floats:
+        """How telling each step of trajectories one after another is, 0 to 1."""
+        cube = self.speed(observations, lengths) ** 3
         return np.asarray(cube / (cube + float(self.pace[0]) ** 3 + 1e-30), dtype=np.float32)
 
     def tensors(self) -> dict[str, Tensor]:
@@ -194,7 +192,8 @@ class View:
             np.where(moving > 0, moving, 1.0)[used].astype(np.float32),
             np.zeros(1, np.float32),
         )
-        pace = np.quantile(np.concatenate([scale.speed(c.observations) for c in seeds]), 0.95)
+        speed = scale.speed(states, np.array([len(c.observations) for c in seeds]))
+        pace = np.quantile(speed, 0.95)
         scale.pace[0] = pace
         return scale
 
@@ -243,16 +242,21 @@ def look(scale: Scale, steps: int, trajectories: TrajectorySet) -> Mapping[str, 
     states = np.empty((count, steps, len(scale.state_kept)), np.float32)
     actions = np.empty((count, steps, len(scale.action_kept)), np.float32)
     weights = np.empty(trajectories.steps, np.float32)
-    offsets = trajectories.offsets
-    for place, trajectory in enumerate(trajectories):
-        columns = trajectory.steps
-        found = scale.weights(columns.observations)
-        weights[offsets[place] : offsets[place + 1]] = found
-        chosen[place] = pick(found, steps)
-        states[place] = scale.states(columns.observations[chosen[place]])
-        actions[place] = scale.actions(columns.actions[chosen[place]])
-        if (place + 1) % CHUNK == 0 or place + 1 == count:
-            trajectories.release()
+    offsets, first = trajectories.offsets, 0
+    while first < count:
+        # Numpy is slow in the small: so many trajectories at once as fit into little memory.
+        last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + AT_ONCE, "right")) - 1)
+        some = trajectories[first:last]
+        columns, lengths = some.flat(), some.lengths
+        found = scale.weights(columns.observations, lengths)
+        weights[offsets[first] : offsets[last]] = found
+        parts = np.split(found, np.cumsum(lengths)[:-1])
+        chosen[first:last] = [pick(part, steps) for part in parts]
+        rows = (chosen[first:last] + (offsets[first:last] - offsets[first])[:, None]).ravel()
+        states[first:last] = scale.states(columns.observations[rows]).reshape(-1, *states.shape[1:])
+        actions[first:last] = scale.actions(columns.actions[rows]).reshape(-1, *actions.shape[1:])
+        trajectories.release()
+        first = last
     return {"chosen": chosen, "states": states, "actions": actions, "weights": weights}
 
 
@@ -262,6 +266,19 @@ def pick(weights: Floats, count: int) -> Integers:
     total = np.cumsum(wide + 1e-3 * wide.mean() + 1e-30)
     places = np.searchsorted(total, (np.arange(count) + 0.5) / count * total[-1])
     return np.asarray(np.minimum(places, len(wide) - 1), dtype=np.int64)
+
+
+def _smooth(moved: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean over a window; nobody moved before the first step, so it counts as the second."""
+    if len(moved) > 1:
+        moved[0] = moved[1]
+    else:
+        moved[:] = 1.0
+    ahead, behind = np.full(HALF_WINDOW + 1, moved[0]), np.full(HALF_WINDOW, moved[-1])
+    ahead[0] = 0.0
+    total = np.cumsum(np.concatenate([ahead, moved, behind]))
+    width = 2 * HALF_WINDOW + 1
+    return np.asarray((total[width:] - total[:-width]) / width)
 
 
 def _observations(trajectories: TrajectorySet, positions: Integers) -> NDArray[np.float64]:
