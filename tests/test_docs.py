@@ -6,10 +6,12 @@ that cannot run in a test (it installs, or takes hours) has a comment above it t
 """
 
 import importlib
+import json
 import os
 import re
 import subprocess
 import sys
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,14 @@ BLOCK = re.compile(
 )
 
 
+IN_TURN = """
+import json, sys
+for number, code in json.loads(sys.argv.pop()).items():
+    exec(compile(code, f"block {number}", "exec"), {"__name__": "__main__"})
+"""
+"""Blocks of Python that follow one another: a namespace each, and libraries are loaded once."""
+
+
 def blocks(page: Path) -> list[re.Match[str]]:
     return [match for match in BLOCK.finditer(page.read_text()) if not match["skip"]]
 
@@ -38,16 +48,21 @@ def test_every_block_runs(page: Path, tmp_path: Path):
     environment = os.environ | {"PATH": path, "PUBC_CACHE": str(tmp_path / "cache")}
     work = tmp_path / "work"
     work.mkdir()
-    for number, match in enumerate(blocks(page), 1):
-        if match["language"] == "python":
-            command = [sys.executable, "-c", match["code"]]
+    numbered = list(enumerate(blocks(page), 1))
+    for language, some in groupby(numbered, lambda pair: pair[1]["language"]):
+        codes = {number: match["code"] for number, match in some}
+        if language == "python":
+            commands = [([sys.executable, "-c", IN_TURN, json.dumps(codes)], codes)]
         else:
-            command = ["bash", "-e", "-u", "-o", "pipefail", "-c", match["code"]]
-        done = subprocess.run(command, cwd=work, env=environment, capture_output=True, text=True)
-        assert done.returncode == 0, (
-            f"block {number} of {page.name} ended with {done.returncode}:\n{match['code']}\n"
-            f"{done.stdout}\n{done.stderr}"
-        )
+            words = ["bash", "-e", "-u", "-o", "pipefail", "-c"]
+            commands = [([*words, code], {number: code}) for number, code in codes.items()]
+        for command, shown in commands:
+            done = subprocess.run(
+                command, cwd=work, env=environment, capture_output=True, text=True
+            )
+            assert done.returncode == 0, (
+                f"{page.name} ended with {done.returncode} in {shown}\n{done.stdout}\n{done.stderr}"
+            )
 
 
 def test_no_block_for_researchers_is_longer_than_twelve_lines():
