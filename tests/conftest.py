@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-# Before torch loads, here and in every child: two workers with as many threads as cores each
-# would spend half of their time waiting for one another.
+# Before torch loads, here and in every child: two workers with as many threads as cores each would
+# be in one another's way.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Hundreds of children load pubc. Where this is set, as in some containers, each would compile it.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
