@@ -43,7 +43,7 @@ def test_an_interrupt_while_libraries_load_is_one_sentence(module, tmp_path):
     assert json.loads(done.stdout)["error"]["exit_code"] == 5
 
 
-@pytest.mark.parametrize("kilobytes", [40_000, 100_000, 120_000, 140_000, 300_000])
+@pytest.mark.parametrize("kilobytes", [40_000, 100_000, 120_000, 140_000, 300_000, 500_000])
 @pytest.mark.parametrize("command", ["filter", "inspect"])
 def test_a_memory_limit_ends_in_exit_code_4_or_is_enough(kilobytes, command, tmp_path):
     data = samples.npz(tmp_path)

@@ -17,11 +17,15 @@ from pathlib import Path
 from pubc.cli.early_interrupt import listen
 from pubc.errors import EnvironmentFailure
 
-__all__ = ["begin_quietly", "begin_work", "check_memory_limit"]
+__all__ = ["begin_quietly", "begin_work", "check_memory_limit", "check_torch_limit"]
 
 _LOADING = 64 << 20
 _PER_CORE = 40 << 20
 """Bytes of addresses that loading numpy takes, and for each thread that its OpenBLAS starts."""
+_TORCH = 450 << 20
+"""Bytes of addresses that torch takes at least; its build for the CPU takes 473 MiB."""
+_LEARNING = ("demo", "filter", "score", "train", "evaluate", "compare", "export")
+"""Commands that always load torch."""
 
 
 def begin_quietly() -> None:
@@ -54,17 +58,33 @@ def check_memory_limit() -> None:
     Raises:
         EnvironmentFailure: There is such a limit.
     """
+    _check_room(_LOADING + _PER_CORE * (os.cpu_count() or 1), "numpy")
+
+
+def check_torch_limit(command: str) -> None:
+    """Refuse a limit under which torch cannot load, where a command needs it.
+
+    The loader ends the process where a library's data for threads finds no room.
+
+    Raises:
+        EnvironmentFailure: There is such a limit.
+    """
+    if command in _LEARNING and "torch" not in sys.modules:
+        _check_room(_TORCH, "torch")
+
+
+def _check_room(more: int, library: str) -> None:
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit == resource.RLIM_INFINITY:
         return
     used = 0
     with contextlib.suppress(OSError, ValueError):
         used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    needed = used + _LOADING + _PER_CORE * (os.cpu_count() or 1)
+    needed = used + more
     if limit < needed:
         raise EnvironmentFailure(
-            f"the memory limit (ulimit -v) is {limit >> 10:,} kB, and loading numpy takes about "
-            f"{needed >> 10:,} kB. Raise the limit."
+            f"the memory limit (ulimit -v) is {limit >> 10:,} kB, and loading {library} takes "
+            f"about {needed >> 10:,} kB. Raise the limit."
         )
 
 
