@@ -35,8 +35,8 @@ def check(tally: Tally, count: int) -> None:
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("sample", SAMPLES)
-def test_three_hundred_mutations_are_survived(sample: str, tmp_path):
-    check(run(sample, tmp_path, 300, seed=1), 300)
+def test_a_thousand_mutations_are_survived(sample: str, tmp_path):
+    check(run(sample, tmp_path, 1000, seed=1), 1000)
 
 
 @pytest.mark.slow
