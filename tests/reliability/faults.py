@@ -90,9 +90,14 @@ class Worker:
 
 
 def fail_everywhere(
-    worker: Worker, scene: Scene, copies: Path, hows: Iterable[str], most: int | None = None
+    worker: Worker,
+    scene: Scene,
+    copies: Path,
+    hows: Iterable[str],
+    most: int | None = None,
+    last: int | None = None,
 ) -> Tally:
-    """Fail a command at its points, all of them or `most` spread evenly, in every way."""
+    """Fail a command in every way at all its points, at `most` spread evenly or the `last` ones."""
     tally = Tally()
     clean = _copy(scene.folder, copies / "clean")
     done = worker.run(scene.words, clean)
@@ -101,7 +106,10 @@ def fail_everywhere(
     step = 1 if most is None else max(1, tally.points // most)
     for how in hows:
         # One step on for each way, so that a few points of each are not always the same.
-        for at in range(1 + (0 if most is None else hash_of(how) % step), tally.points + 1, step):
+        first = 1 if last is None else tally.points - last
+        for at in range(
+            first + (0 if most is None else hash_of(how) % step), tally.points + 1, step
+        ):
             here = _copy(scene.folder, copies / "here")
             ended = worker.run(scene.words, here, at, how)
             if ended["struck"]:

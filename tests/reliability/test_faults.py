@@ -49,6 +49,15 @@ def test_a_few_failed_writes_leave_the_old_result_or_the_new(name, worker, tmp_p
     check(fail_everywhere(worker, scene, tmp_path, HOWS, FEW), name)
 
 
+@pytest.mark.parametrize("name", ["collect", "train again"])
+def test_a_kill_while_leftovers_are_removed_is_taken_up(name, worker, tmp_path):
+    """At the last removals of files: what is left must be known as ours."""
+    (tmp_path / "before").mkdir()
+    scene = SCENES[name](tmp_path / "before")
+    tally = fail_everywhere(worker, scene, tmp_path, ("kill",), last=2)
+    check(tally, name)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", SCENES)

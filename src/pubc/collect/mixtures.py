@@ -29,7 +29,7 @@ from pubc.trajectory import TrajectorySet
 __all__ = ["Collected", "Progress", "collect", "collecting", "work_folder"]
 
 SEED_SOURCE = "seed positives"
-_PARTS = ("plan.json", "*.safetensors", "flat-*.npy")
+_PARTS = ("plan.json", "*.safetensors", "flat-*.npy", "worker-*.log")
 """Every file of a collection that is not complete."""
 _COPIES = 3.6
 """Parts, flat columns and the target, with a fifth to spare."""

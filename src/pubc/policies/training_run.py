@@ -212,7 +212,7 @@ class Session:
         for path in reversed(self._checkpoints()):
             try:
                 faults = verify(path)
-            except DataError:
+            except (DataError, UsageError):  # damaged, or its removal was cut short
                 continue
             if faults:
                 continue
