@@ -98,3 +98,21 @@ def test_the_page_on_the_method_says_where_it_abstains_as_the_records_do():
         right = 100 * sum(record["accuracy"] for record in asked) / len(asked)
         sound, fooled = (sum(r[name] for r in asked) for name in ("sound", "falsely_confident"))
         assert figures == [str(len(asked)), f"{right:.1f}", str(sound), str(fooled)], family
+
+
+def test_the_readme_says_how_often_it_is_right_as_the_records_do():
+    records = [record.values for record in read(RECORDS / "trust.jsonl")]
+    sound = [record for record in records if record["sound"]]
+    answerable = [record for record in records if record["answerable"]]
+    told = re.search(
+        r"of (\d+) questions.*? called (\d+) .*? and (\d+) of those.*?\s(\d+) that .*? left (\d+)",
+        (ROOT / "README.md").read_text(),
+        re.S,
+    )
+    assert [int(figure) for figure in told.groups()] == [
+        len(records),
+        len(sound),
+        sum(record["falsely_confident"] for record in sound),
+        len(answerable),
+        sum(not record["sound"] for record in answerable),
+    ]
