@@ -196,6 +196,12 @@ def mutate_hdf5(path: Path, rng: np.random.Generator) -> str:
     return f"hdf5-{action}"
 
 
+def put(file: Path, data: bytes) -> None:
+    """Write a file anew: one that is emptied and refilled is sent to the disk at once by ext4."""
+    file.unlink()
+    file.write_bytes(data)
+
+
 @dataclass
 class Tally:
     """What became of many mutations."""
@@ -236,12 +242,12 @@ class Mutator:
         if rng.random() < 0.25:
             changed = mutate_json(data, rng)
             if changed is not None:
-                file.write_bytes(changed[1])
+                put(file, changed[1])
                 return file, changed[0]
             if data.startswith(b"\x89HDF"):
                 return file, mutate_hdf5(file, rng)
         kind, bad = mutate_bytes(data, rng)
-        file.write_bytes(bad)
+        put(file, bad)
         return file, kind
 
     def run(self, count: int, seed: int) -> Tally:
@@ -251,7 +257,7 @@ class Mutator:
             file, kind = self.spoil(rng)
             answer = self.reader.read(self.path)
             self._judge(number, file, kind, answer, tally)
-            file.write_bytes(self.clean[file])
+            put(file, self.clean[file])
         return tally
 
     def _judge(self, number: int, file: Path, kind: str, answer: dict, tally: Tally) -> None:

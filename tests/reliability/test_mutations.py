@@ -11,7 +11,7 @@ import pytest
 
 from pubc.errors import PubcError
 from pubc.storage import verify
-from tests.reliability.mutations import Mutator, Reader, Tally
+from tests.reliability.mutations import Mutator, Reader, Tally, put
 from tests.reliability.samples import SAMPLES
 
 
@@ -59,5 +59,5 @@ def test_a_store_that_verifies_has_not_changed_at_all(tmp_path):
         changed = file.read_bytes() != mutator.clean[file]
         with contextlib.suppress(PubcError):
             unseen += changed and verify(mutator.path) == []
-        file.write_bytes(mutator.clean[file])
+        put(file, mutator.clean[file])
     assert unseen == 0
