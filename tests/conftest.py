@@ -7,6 +7,7 @@ import itertools
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,15 @@ def own_cache(caches: tuple[Path, itertools.count], monkeypatch: pytest.MonkeyPa
     path = folder / str(next(numbers))
     path.mkdir()
     monkeypatch.setenv("PUBC_CACHE", str(path))
+
+
+@pytest.fixture
+def brisk() -> Iterator[None]:
+    """Recipe `auto` trains little, where a test does not ask how well it judges."""
+    from tests.brisk import quickened  # loads pubc, after the variables above
+
+    with quickened():
+        yield
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -13,6 +13,7 @@ from pubc.cli.commands import COMMANDS
 from pubc.cli.examples import EXAMPLES
 from pubc.cli.filtering.demo_command import mixture
 from pubc.cli.main import main
+from tests.brisk import quickened
 
 LINES = [(name, line) for name, lines in EXAMPLES.items() for line in lines]
 SERVED = "review"
@@ -50,7 +51,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     named = ",".join(str(mixed.ids[n]) for n in expert[:4])
     for out, seed in (("run", "0"), ("other-run", "1")):
         words = ["--seed-episodes", named, "--out", str(folder / out), "--random-seed", seed]
-        assert main(["filter", str(folder / "mixed.npz"), *words, "--json"]) == 0
+        with quickened():
+            assert main(["filter", str(folder / "mixed.npz"), *words, "--json"]) == 0
     policy = ["--out", str(folder / "policy"), "--epochs", "2", "--json"]
     assert main(["train", str(folder / "run"), *policy]) == 0
     return folder
@@ -61,6 +63,7 @@ def runs(name: str, line: str) -> object:
     return pytest.param(name, line, marks=marks, id=line)
 
 
+@pytest.mark.usefixtures("brisk")
 @pytest.mark.parametrize(("name", "line"), [runs(*pair) for pair in LINES if pair[0] != SERVED])
 def test_an_example_runs(name: str, line: str, prepared: Path, tmp_path: Path, monkeypatch, capsys):
     pytest.importorskip(NEEDS.get(name, "numpy"))

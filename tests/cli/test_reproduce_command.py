@@ -71,6 +71,7 @@ def test_every_file_counts_not_the_last_one_alone(words, capsys, tmp_path):
     assert ["TriFinger-Sim", "lift,", "1", "3", "missing"] in lines
 
 
+@pytest.mark.usefixtures("brisk")
 def test_from_a_file_to_a_table_with_records_beside_it(words, capsys):
     assert main([*words, "--list"]) == 0
     assert "0 of 5 cells are finished." in capsys.readouterr().out

@@ -9,6 +9,7 @@ import pubc
 import tests.reliability.quick_recipe  # noqa: F401
 from pubc.cli.main import main
 from pubc.storage import verify
+from tests.brisk import quickened
 from tests.pu.piles import pile
 from tests.report.build import read_document
 from tests.report.reading import Page, unpack
@@ -20,7 +21,8 @@ def made(tmp_path_factory):
     pubc.save(folder / "mixed.npz", pile([8, 8], steps=200, states=3))
     words = ["--seed-episodes", "0,1,2", "--truth", "0", "--random-seed", "3", "--json"]
     out = folder / "run"
-    assert main(["filter", str(folder / "mixed.npz"), "--out", str(out), *words]) == 0
+    with quickened():
+        assert main(["filter", str(folder / "mixed.npz"), "--out", str(out), *words]) == 0
     return out
 
 
@@ -51,6 +53,7 @@ def test_the_report_of_a_real_run_draws_without_a_complaint(made, chromium):
     assert chromium.run("document.querySelectorAll('[data-chart=histogram] .kept').length") > 0
 
 
+@pytest.mark.usefixtures("brisk")
 def test_the_command_in_the_report_makes_the_same_run_again(made, tmp_path, capsys):
     import shlex
 

@@ -61,6 +61,7 @@ def test_seeds_may_come_from_elsewhere():
     assert confusion(found.mask, data.sources == "0").accuracy == 1.0
 
 
+@pytest.mark.usefixtures("brisk")
 def test_a_copy_of_a_trajectory_is_that_trajectory():
     data = mixed(10, 10)
     copies = concatenate([data[[3, 5]]])
@@ -115,6 +116,7 @@ def test_seeds_of_a_policy_that_is_not_there_are_not_confirmed():
 
 
 @pytest.mark.parametrize("counts", [(3, 3), (2, 2), (4, 1), (1, 5)])
+@pytest.mark.usefixtures("brisk")
 def test_a_handful_of_trajectories_never_crashes(counts):
     data = mixed(*counts)
     found = pubc.find_expert(data, [0])
@@ -123,6 +125,7 @@ def test_a_handful_of_trajectories_never_crashes(counts):
         assert confusion(found.mask, data.sources == "0").accuracy == 1.0
 
 
+@pytest.mark.usefixtures("brisk")
 def test_the_same_call_twice_is_the_same_to_the_bit():
     one, other = found_by_two_seeds(), pubc.find_expert(mixed(10, 10), [3, 5], workers=2)
     assert np.array_equal(one.confidence, other.confidence)

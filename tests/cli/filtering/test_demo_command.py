@@ -8,6 +8,7 @@ import numpy as np
 import pubc
 from pubc.cli.filtering.demo_command import mixture
 from pubc.cli.main import main
+from tests.brisk import quickened
 
 
 def test_the_demo_finds_one_expert_among_three_policies(tmp_path: Path, capsys):
@@ -19,7 +20,8 @@ def test_the_demo_finds_one_expert_among_three_policies(tmp_path: Path, capsys):
     kept = pubc.load(out / "run" / document["kept_path"])
     assert set(kept.sources.tolist()) == {"expert"}
     # It can be repeated in the same place, and speaks.
-    assert main(["demo", "--out", str(out)]) == 0
+    with quickened():
+        assert main(["demo", "--out", str(out)]) == 0
     said = capsys.readouterr().out
     assert "accuracy" in said
     assert "the expert's       20        0" in said

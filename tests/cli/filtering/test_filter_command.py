@@ -268,6 +268,7 @@ def test_no_rewards_means_seeds_must_be_named(tmp_path: Path, capsys):
     assert "no rewards" in error
 
 
+@pytest.mark.usefixtures("brisk")
 def test_another_format_can_be_asked_for(data: Path, tmp_path: Path):
     out = tmp_path / "run"
     words = ["--seed-episodes", "0,1,2", "--to", "store", "--json"]
@@ -275,6 +276,7 @@ def test_another_format_can_be_asked_for(data: Path, tmp_path: Path):
     assert len(pubc.load(out / "kept.store")) == 8
 
 
+@pytest.mark.usefixtures("brisk")
 def test_a_run_killed_before_its_first_word_can_be_started_again(data: Path, tmp_path: Path):
     out = tmp_path / "run"
     out.mkdir()
@@ -283,6 +285,7 @@ def test_a_run_killed_before_its_first_word_can_be_started_again(data: Path, tmp
     assert main(["filter", str(data), "--out", str(out), *words]) == 0
 
 
+@pytest.mark.usefixtures("brisk")
 def test_a_robomimic_file_gets_a_mask_in_a_copy(data: Path, tmp_path: Path, capsys):
     demos, out = tmp_path / "demos.hdf5", tmp_path / "run"
     pubc.save(demos, pubc.load(data), format="robomimic")

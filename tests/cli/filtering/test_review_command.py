@@ -39,7 +39,7 @@ def test_good_marks_are_seeds_and_stretches_too(pile, in_folder, capsys):
     assert plan["seed"]["ids"] == ["4"]
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.usefixtures("brisk")
 def test_what_is_marked_bad_is_never_kept(pile, in_folder, capsys):
     """Also where the filter would have kept it: one of the expert's own is marked bad here."""
     expert = np.flatnonzero(pile.sources == "expert")
