@@ -1,16 +1,21 @@
 """Documentation runs: every `python` and `sh` block of README.md and docs/ is executed.
 
-The blocks of a page run in order in one empty folder, as a reader would type them. A block
-that cannot run in a test (it installs, or takes hours) has a comment above it that says so:
-`<!-- not run: REASON -->`.
+The blocks of a page run in order in one empty folder, as a reader would type them. In their
+commands `auto` trains less (tests/brisk.py). README.md starts every command anew, for the other
+pages the libraries are loaded once (tests/warm_pubc.py). A block that cannot run in a test (it
+installs, or takes hours) has a comment above it that says so: `<!-- not run: REASON -->`.
 """
 
 import importlib
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
+import tempfile
+import time
+from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
@@ -39,20 +44,47 @@ def blocks(page: Path) -> list[re.Match[str]]:
     return [match for match in BLOCK.finditer(page.read_text()) if not match["skip"]]
 
 
+@pytest.fixture(scope="module")
+def warm() -> Iterator[list[str]]:
+    """The words before `pubc ...` or `python CODE` that have it run by a warm process."""
+    # The path of a socket has room for a hundred characters, which pytest's own folders may take.
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "socket"
+        words = [sys.executable, "-m", "tests.warm_pubc", str(path)]
+        with subprocess.Popen(words, cwd=ROOT) as server:
+            while not path.exists() and server.poll() is None:
+                time.sleep(0.02)
+            yield [sys.executable, "-P", "-S", str(ROOT / "tests" / "warm_pubc.py"), str(path)]
+            server.kill()
+
+
+def surroundings(folder: Path, words: list[str]) -> dict[str, str]:
+    """Variables of a shell in which `pubc` means other words."""
+    script = folder / "bin" / "pubc"
+    script.parent.mkdir()
+    script.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+    script.chmod(0o755)
+    places = [str(script.parent), str(Path(sys.executable).parent), os.environ["PATH"]]
+    return os.environ | {"PATH": os.pathsep.join(places), "PUBC_CACHE": str(folder / "cache")}
+
+
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "page", [p for p in PAGES if blocks(p)], ids=lambda p: p.relative_to(ROOT).as_posix()
 )
-def test_every_block_runs(page: Path, tmp_path: Path):
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = os.environ | {"PATH": path, "PUBC_CACHE": str(tmp_path / "cache")}
+def test_every_block_runs(page: Path, tmp_path: Path, warm: list[str]):
+    pubc, python = [*warm, "pubc"], [*warm, "python"]
+    if page.name == "README.md":
+        pubc = [sys.executable, "-P", str(ROOT / "tests" / "brisk.py")]
+        python = [sys.executable, "-c"]
+    environment = surroundings(tmp_path, pubc)
     work = tmp_path / "work"
     work.mkdir()
     numbered = list(enumerate(blocks(page), 1))
     for language, some in groupby(numbered, lambda pair: pair[1]["language"]):
         codes = {number: match["code"] for number, match in some}
         if language == "python":
-            commands = [([sys.executable, "-c", IN_TURN, json.dumps(codes)], codes)]
+            commands = [([*python, IN_TURN, json.dumps(codes)], codes)]
         else:
             words = ["bash", "-e", "-u", "-o", "pipefail", "-c"]
             commands = [([*words, code], {number: code}) for number, code in codes.items()]

@@ -1,0 +1,92 @@
+"""`pubc` from a process that has loaded torch already: pages of documentation start it forty times.
+
+A server loads the libraries once and forks for every call, so each command has a process, a
+folder, an environment and streams of its own, as from a shell. In it `auto` trains little
+(tests/brisk.py). README.md and the tests of the commands start `pubc` in earnest.
+
+python -m tests.warm_pubc SOCKET            serves until it is killed
+python tests/warm_pubc.py SOCKET pubc ...   runs `pubc ...` there
+python tests/warm_pubc.py SOCKET python CODE ...
+"""
+
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+
+NEVER_STARTED = 125
+
+
+def serve(path: str) -> Callable[[], int | None]:
+    """Answer calls; returns in the processes that were forked for one, with what to do there."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(path)
+        listening.listen()
+        while True:
+            connection, _ = listening.accept()
+            if not os.fork():
+                break
+            connection.close()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    text, streams, *_ = socket.recv_fds(connection, 1 << 20, 3)
+    while not text.endswith(b"\n"):
+        text += connection.recv(1 << 20)
+    child = os.fork()
+    if child:
+        _, status = os.waitpid(child, 0)
+        connection.sendall(str(os.waitstatus_to_exitcode(status)).encode())
+        os._exit(0)
+    connection.close()
+    return become(json.loads(text), streams)
+
+
+def become(call: dict, streams: list[int]) -> Callable[[], int | None]:
+    """Take over the caller's folder, environment and streams."""
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    # Ours knew what the server's were: a file that can be sought in, a terminal.
+    sys.stdin, sys.stdout = os.fdopen(0), os.fdopen(1, "w")
+    sys.stderr = os.fdopen(2, "w", buffering=1)
+    os.chdir(call["folder"])
+    os.environ.clear()
+    os.environ.update(call["environment"])
+    program, *words = call["words"]
+    if program == "python":
+        sys.argv = ["-c", *words[1:]]
+        sys.path.insert(0, "")
+        return lambda: exec(words[0], {"__name__": "__main__"})
+    sys.argv = [program, *words]
+    return run_pubc
+
+
+def run_pubc() -> int:
+    from pubc.__main__ import main
+
+    return main()
+
+
+def call(path: str, words: list[str]) -> int:
+    """Have a command run by the server; its exit code, as a shell would see it."""
+    asked = {"words": words, "folder": os.getcwd(), "environment": dict(os.environ)}
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(path)
+        text = json.dumps(asked).encode() + b"\n"
+        sent = socket.send_fds(connection, [text], [0, 1, 2])
+        connection.sendall(text[sent:])
+        code = int(connection.recv(16) or NEVER_STARTED)
+    return code if code >= 0 else 128 - code
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 2:
+        sys.exit(call(sys.argv[1], sys.argv[2:]))
+    import pubc.cli.main
+    import pubc.runs.filter_run  # noqa: F401  # loads torch
+    from tests.brisk import quickened
+
+    with quickened():
+        sys.exit(serve(sys.argv[1])())
