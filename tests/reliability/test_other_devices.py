@@ -62,7 +62,9 @@ def test_the_same_weights_give_the_same_scores_up_to_rounding(elsewhere):
     assert np.any(here != there), "the other device must round otherwise"
 
 
-@pytest.mark.parametrize("noise", [0.05, 0.6], ids=["clear", "blurred"])
+@pytest.mark.parametrize(
+    "noise", [pytest.param(0.05, marks=pytest.mark.slow), 0.6], ids=["clear", "blurred"]
+)
 def test_the_same_seed_decides_differently_about_borderline_trajectories_alone(noise, elsewhere):
     mixed = pile([24, 16, 8], noise=noise)
     here = pubc.find_expert(mixed, [0, 1], device="cpu")

@@ -54,6 +54,7 @@ def test_a_trajectory_is_the_same_in_a_used_environment():
     assert np.array_equal(again.steps.observations, anew.steps.observations)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not POLICIES.exists(), reason="needs the policies in ../shared")
 def test_a_push_trajectory_of_the_expert_scores_as_published():
     expert = open_policy(str(POLICIES / "push_expert.npz"))
