@@ -4,7 +4,7 @@ A server loads the libraries once and forks for every call, so each command has 
 folder, an environment and streams of its own, as from a shell. In it `auto` trains little
 (tests/brisk.py). README.md and the tests of the commands start `pubc` in earnest.
 
-python -m tests.warm_pubc SOCKET            serves until it is killed
+python -m tests.warm_pubc SOCKET            serves until it, or who started it, is killed
 python tests/warm_pubc.py SOCKET pubc ...   runs `pubc ...` there
 python tests/warm_pubc.py SOCKET python CODE ...
 """
@@ -22,11 +22,18 @@ NEVER_STARTED = 125
 def serve(path: str) -> Callable[[], int | None]:
     """Answer calls; returns in the processes that were forked for one, with what to do there."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    caller = os.getppid()
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(path)
         listening.listen()
+        listening.settimeout(5)
         while True:
-            connection, _ = listening.accept()
+            try:
+                connection, _ = listening.accept()
+            except TimeoutError:
+                if os.getppid() != caller:  # the tests were killed
+                    return lambda: 0
+                continue
             if not os.fork():
                 break
             connection.close()
