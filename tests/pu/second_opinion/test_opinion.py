@@ -1,5 +1,6 @@
 """What evidence says of piles whose truth is known."""
 
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -38,6 +39,22 @@ def test_the_same_key_gives_the_same_opinion():
     assert np.array_equal(first.belief, again.belief)
     assert np.array_equal(first.doubt, again.doubt)
     assert first.support == again.support
+
+
+def test_linear_algebra_is_loaded_before_threads_need_it(monkeypatch):
+    """On a GPU torch loads it at the first call, and fails where two threads make that call."""
+    callers, real = [], torch.linalg.inv
+
+    def watched(matrix):
+        callers.append(threading.current_thread())
+        return real(matrix)
+
+    monkeypatch.setattr(torch.linalg, "inv", watched)
+    mixed = pile([6, 6])
+    made = Pile.of(mixed, mixed[[0, 1, 2]], bench=Bench(workers=2, device="cpu"))
+    form_opinion(made, Key(0), OpinionSettings(updates=5, features=16))
+    assert callers[0] is threading.main_thread()
+    assert any(caller is not threading.main_thread() for caller in callers)
 
 
 def test_the_bench_remembers():

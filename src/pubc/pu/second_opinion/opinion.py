@@ -252,5 +252,6 @@ def _look(rows: Rows, settings: OpinionSettings, key: Key, work: Work) -> list[V
             rng=key.at("look", number).rng(),
         )
 
-    numbers = range(settings.looks)
-    return work(look_at, numbers)
+    # torch loads its linear algebra for GPUs at the first call, and fails if two threads make it.
+    torch.linalg.inv(torch.eye(2, device=rows.device))
+    return work(look_at, range(settings.looks))
