@@ -116,3 +116,20 @@ def test_the_readme_says_how_often_it_is_right_as_the_records_do():
         len(answerable),
         sum(not record["sound"] for record in answerable),
     ]
+
+
+def test_the_readme_says_how_the_filter_of_today_does_on_the_same_mixtures():
+    records = [record.values for record in read(RECORDS / "seeds.jsonl")]
+    walking = [r["accuracy"] for r in records if r["row"].startswith(("Ant", "Humanoid"))]
+    pushing = [
+        round(100 * record["accuracy"])
+        for record in records
+        if record["row"] == "TriFinger-Sim push" and record["column"] == "10"
+    ]
+    told = re.search(
+        r"in (\d+) of (\d+) runs.*? three draws (\d+), (\d+) and (\d+) %",
+        (ROOT / "README.md").read_text(),
+        re.S,
+    )
+    right = sum(accuracy == 1 for accuracy in walking)
+    assert [int(figure) for figure in told.groups()] == [right, len(walking), *pushing]
