@@ -122,7 +122,7 @@ def in_one_process(folder: Path, count: int, capsys, monkeypatch) -> None:
 
 
 def test_a_few_commands_in_one_process_leave_nothing(tmp_path, capsys, monkeypatch):
-    in_one_process(tmp_path, 16, capsys, monkeypatch)
+    in_one_process(tmp_path, 24, capsys, monkeypatch)  # the first eight fill caches
 
 
 @pytest.mark.slow
