@@ -29,12 +29,12 @@ demo: setup
 	$(BIN)/pubc demo
 
 # Types are checked beside the first tests. A file stays on one worker, so that what it prepares is
-# made once; the order of files is that of tests/conftest.py.
+# made once; the order of files is that of tests/conftest.py. Three workers keep two cores busy: many tests wait.
 test: setup-test
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/mypy & types=$$!; \
-	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow and not gpu"; \
+	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not slow and not gpu"; \
 	tests=$$?; wait $$types && exit $$tests
 
 # Longer checks than CI can afford; the last result is recorded in docs/dev/check-full.md.
