@@ -6,7 +6,8 @@
     python benchmarks/accuracy.py trifinger-push-mixed.npz --expert expert --seeds 3 10 --draws 5
 
 A file with the sources E+, E-, W and N is also cut into E+E, E+W and E+N. Seed trajectories
-are drawn from the expert and stay in the mixture. One line is printed per run, then a table.
+are drawn from the expert and stay in the mixture. One line is printed per run, then a table;
+`--record FILE` keeps the lines.
 """
 
 import argparse
@@ -48,6 +49,7 @@ def measure(mixed, expert, count, draw, recipe, workers):
     others = ~found.seeds
     return {
         "status": found.status,
+        "sound": found.sound,
         "accuracy": confusion(found.mask, truth).accuracy,
         "auc": roc_auc(found.confidence[others], truth[others]),
         "chance_wrong": found.weighed.chance_wrong,
@@ -82,6 +84,7 @@ def main():
     parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--recipes", nargs="+", default=["auto"])
     parser.add_argument("--workers", type=int, default=0)
+    parser.add_argument("--record", type=Path, help="file for one JSON line per run")
     arguments = parser.parse_args()
     results = []
     for path in arguments.data:
@@ -94,6 +97,8 @@ def main():
                         results.append({**head, **found})
                         print(json.dumps(results[-1]), flush=True)
     table(results)
+    if arguments.record:
+        arguments.record.write_text("".join(json.dumps(result) + "\n" for result in results))
     return 0
 
 

@@ -1,6 +1,7 @@
 """Piles of scripted Meta-World demonstrations: an expert among experts with one fault each.
 
     python benchmarks/metaworld_piles.py --out data/metaworld [--piles door-open-v3 ...] [--seed 0]
+    python benchmarks/metaworld_piles.py --out data/unseen --unseen
 
 Needs `metaworld==3.1.1`, in an environment of its own. Writes one compressed NPZ per pile, laid
 out like the shared manipulation files: 40 trajectories of Meta-World's scripted expert with small
@@ -56,8 +57,27 @@ PILES = {
     "peg-insert-side-v3-absolute": KNOWN,
     "drawer-open-v3-absolute": ("weak", "late", "pause", "wander", "overshoot"),
     "box-close-v3-absolute": ("late", "fumble", "jerky", "pause", "drift"),
+    "door-close-v3": ("detour", "slow", "shaky", "aim"),
+    "window-close-v3": ("detour", "slow", "shaky", "aim"),
+    "coffee-push-v3": KNOWN,
+    "disassemble-v3": KNOWN,
+    "dial-turn-v3": ("weak", "late", "wander", "overshoot", "drift"),
+    "handle-pull-v3": ("weak", "jerky", "wander", "late", "drift"),
+    "button-press-topdown-v3": ("weak", "pause", "overshoot", "wander", "drift"),
+    "bin-picking-v3": ("late", "fumble", "weak", "drift", "wander"),
 }
 """Kinds of faults in each pile."""
+UNSEEN = (
+    "door-close-v3",
+    "window-close-v3",
+    "coffee-push-v3",
+    "disassemble-v3",
+    "dial-turn-v3",
+    "handle-pull-v3",
+    "button-press-topdown-v3",
+    "bin-picking-v3",
+)
+"""Piles that were first recorded when every number of recipe `auto` had been set."""
 ABSOLUTE = "-absolute"
 
 
@@ -344,6 +364,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, help="folder for the files")
     parser.add_argument("--piles", nargs="*", default=list(PILES), choices=PILES, metavar="PILE")
+    parser.add_argument("--unseen", action="store_true", help="only what nothing was chosen on")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--experts", type=int, default=EXPERTS)
     parser.add_argument("--faulty", type=int, default=FAULTY, help="of each kind")
@@ -351,7 +372,7 @@ def main():
     chosen = parser.parse_args()
     warnings.filterwarnings("ignore", message="Constant", category=UserWarning)
     chosen.out.mkdir(parents=True, exist_ok=True)
-    for name in chosen.piles:
+    for name in UNSEEN if chosen.unseen else chosen.piles:
         path = chosen.out / f"{name}.npz"
         if path.exists() and not chosen.force:
             continue

@@ -1,6 +1,7 @@
 """The pages of results in docs/ are what their committed records say, to the last byte."""
 
 import importlib.util
+import json
 import re
 import shlex
 import shutil
@@ -86,6 +87,7 @@ def test_every_place_that_falls_short_or_differs_is_explained():
     assert not silent, "\n".join(silent)
 
 
+UNSEEN = "unseen-manipulation.jsonl"
 ABSTAINS = re.compile(r"^\| ([a-zA-Z -]+) \| (\d+) \| ([\d.]+) % \| (\d+) \| (\d+) \|$", re.M)
 
 
@@ -133,3 +135,15 @@ def test_the_readme_says_how_the_filter_of_today_does_on_the_same_mixtures():
     )
     right = sum(accuracy == 1 for accuracy in walking)
     assert [int(figure) for figure in told.groups()] == [right, len(walking), *pushing]
+
+
+def test_the_page_on_the_method_says_how_it_does_on_tasks_that_nothing_was_chosen_on():
+    records = [json.loads(line) for line in (DOCS / "dev" / UNSEEN).read_text().splitlines()]
+    right = [100 * record["accuracy"] for record in records]
+    told = re.search(
+        r"Of their labels ([\d.]+) % are right, ([\d.]+) to ([\d.]+) % .*? (\d+) of the (\d+) ",
+        (DOCS / "method.md").read_text(),
+    )
+    sound = sum(record["sound"] for record in records)
+    expected = (sum(right) / len(right), min(right), max(right))
+    assert told.groups() == (*(f"{figure:.1f}" for figure in expected), str(sound), str(len(right)))
