@@ -29,7 +29,8 @@ demo: setup
 	$(BIN)/pubc demo
 
 # Types are checked beside the first tests. A file stays on one worker, so that what it prepares is
-# made once; the order of files is that of tests/conftest.py. Three workers keep two cores busy: many tests wait.
+# made once; the order of files is that of tests/conftest.py. Three workers keep two cores busy,
+# since many tests wait.
 test: setup-test
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/ruff format --check src tests benchmarks

@@ -40,7 +40,10 @@ def serve(path: str) -> Callable[[], int | None]:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     text, streams, *_ = socket.recv_fds(connection, 1 << 20, 3)
     while not text.endswith(b"\n"):
-        text += connection.recv(1 << 20)
+        more = connection.recv(1 << 20)
+        if not more:  # the caller was killed before it had said all
+            os._exit(NEVER_STARTED)
+        text += more
     child = os.fork()
     if child:
         _, status = os.waitpid(child, 0)

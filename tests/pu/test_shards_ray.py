@@ -59,7 +59,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     JUDGE(task(MIXED, shelf=folder / "shelf"))
     words = ["--seed-episodes", "0,1,2", "--out", str(folder / "run"), "--json"]
     with quickened():
-        assert main(["filter", str(folder / "mixed.store"), *words]) in (0, 6)
+        assert main(["filter", str(folder / "mixed.store"), *words]) == 0
     assert main([*score_words(folder, folder / "alone.csv")]) == 0
     return folder
 
@@ -178,7 +178,7 @@ def test_a_filter_on_ray_decides_what_one_process_decides(
 ):
     monkeypatch.setattr(shards, "LEAST", LEAST)
     words = ["--seed-episodes", "0,1,2", "--out", str(tmp_path / "run"), "--engine", "ray"]
-    assert main(["filter", str(place / "mixed.store"), *words, "--json"]) in (0, 6)
+    assert main(["filter", str(place / "mixed.store"), *words, "--json"]) == 0
     assert outputs(tmp_path / "run") == outputs(place / "run")
     assert not verify(tmp_path / "run")
 
