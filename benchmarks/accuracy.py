@@ -20,6 +20,7 @@ import numpy as np
 
 import pubc
 from pubc.metrics import confusion, roc_auc
+from pubc.storage.atomic import atomic_file
 from pubc.streams import Key
 
 PARTS = {
@@ -98,7 +99,8 @@ def main():
                         print(json.dumps(results[-1]), flush=True)
     table(results)
     if arguments.record:
-        arguments.record.write_text("".join(json.dumps(result) + "\n" for result in results))
+        with atomic_file(arguments.record, overwrite=True) as new:
+            new.write_text("".join(json.dumps(result) + "\n" for result in results))
     return 0
 
 

@@ -39,6 +39,17 @@ ATTEMPTS = 40
 
 KNOWN = ("early", "detour", "slow", "shaky", "aim")
 """Kinds of the shared files."""
+UNSEEN = {
+    "door-close-v3": ("detour", "slow", "shaky", "aim"),
+    "window-close-v3": ("detour", "slow", "shaky", "aim"),
+    "coffee-push-v3": KNOWN,
+    "disassemble-v3": KNOWN,
+    "dial-turn-v3": ("weak", "late", "wander", "overshoot", "drift"),
+    "handle-pull-v3": ("weak", "jerky", "wander", "late", "drift"),
+    "button-press-topdown-v3": ("weak", "pause", "overshoot", "wander", "drift"),
+    "bin-picking-v3": ("late", "fumble", "weak", "drift", "wander"),
+}
+"""Piles that were first recorded when every number of recipe `auto` had been set."""
 PILES = {
     "peg-insert-side-v3": KNOWN,
     "door-open-v3": ("detour", "slow", "shaky", "aim", "early"),
@@ -57,27 +68,9 @@ PILES = {
     "peg-insert-side-v3-absolute": KNOWN,
     "drawer-open-v3-absolute": ("weak", "late", "pause", "wander", "overshoot"),
     "box-close-v3-absolute": ("late", "fumble", "jerky", "pause", "drift"),
-    "door-close-v3": ("detour", "slow", "shaky", "aim"),
-    "window-close-v3": ("detour", "slow", "shaky", "aim"),
-    "coffee-push-v3": KNOWN,
-    "disassemble-v3": KNOWN,
-    "dial-turn-v3": ("weak", "late", "wander", "overshoot", "drift"),
-    "handle-pull-v3": ("weak", "jerky", "wander", "late", "drift"),
-    "button-press-topdown-v3": ("weak", "pause", "overshoot", "wander", "drift"),
-    "bin-picking-v3": ("late", "fumble", "weak", "drift", "wander"),
+    **UNSEEN,
 }
 """Kinds of faults in each pile."""
-UNSEEN = (
-    "door-close-v3",
-    "window-close-v3",
-    "coffee-push-v3",
-    "disassemble-v3",
-    "dial-turn-v3",
-    "handle-pull-v3",
-    "button-press-topdown-v3",
-    "bin-picking-v3",
-)
-"""Piles that were first recorded when every number of recipe `auto` had been set."""
 ABSOLUTE = "-absolute"
 
 
