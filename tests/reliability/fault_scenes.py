@@ -189,7 +189,9 @@ def _run(folder: Path, *words: str) -> None:
 SCENES = {
     "convert to npz": convert(".npz", force=False),
     "convert to npz again": convert(".npz", force=True),
+    "convert to hdf5": convert(".hdf5", force=False),
     "convert to hdf5 again": convert(".hdf5", force=True),
+    "convert to a store": convert(".store", force=False),
     "convert to a store again": convert(".store", force=True),
     "filter": filter_anew,
     "filter again, then --force": filter_over(resume=False),

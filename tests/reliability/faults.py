@@ -96,8 +96,12 @@ def fail_everywhere(
     hows: Iterable[str],
     most: int | None = None,
     last: int | None = None,
+    part: tuple[int, int] = (0, 1),
 ) -> Tally:
-    """Fail a command in every way at all its points, at `most` spread evenly or the `last` ones."""
+    """Fail a command in every way at all its points, at `most` spread evenly or the `last` ones.
+
+    Of these points only each `part[1]`th from `part[0]` on, so that several can share the work.
+    """
     tally = Tally()
     clean = _copy(scene.folder, copies / "clean")
     done = worker.run(scene.words, clean)
@@ -107,9 +111,8 @@ def fail_everywhere(
     for how in hows:
         # One step on for each way, so that a few points of each are not always the same.
         first = 1 if last is None else tally.points - last
-        for at in range(
-            first + (0 if most is None else hash_of(how) % step), tally.points + 1, step
-        ):
+        begin = first + (0 if most is None else hash_of(how) % step)
+        for at in range(begin, tally.points + 1, step)[part[0] :: part[1]]:
             here = _copy(scene.folder, copies / "here")
             ended = worker.run(scene.words, here, at, how)
             if ended["struck"]:

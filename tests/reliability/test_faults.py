@@ -22,6 +22,8 @@ LOADED = (
 )  # fmt: skip
 FEW = 1
 """Points of each command and way in the quick suite; all of them in `make check-full`."""
+PARTS = 8
+"""All points of a command are shared by so many tests: `pytest -n 16` runs them side by side."""
 QUICK = (
     "convert to npz again", "convert to a store again", "filter again, then --resume",
     "report in a run", "train", "export again",
@@ -60,8 +62,10 @@ def test_a_kill_while_leftovers_are_removed_is_taken_up(name, worker, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
+@pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("name", SCENES)
-def test_every_failed_write_leaves_the_old_result_or_the_new(name, worker, tmp_path):
+def test_every_failed_write_leaves_the_old_result_or_the_new(name, part, worker, tmp_path):
     (tmp_path / "before").mkdir()
     scene = SCENES[name](tmp_path / "before")
-    check(fail_everywhere(worker, scene, tmp_path, HOWS), name)
+    tally = fail_everywhere(worker, scene, tmp_path, HOWS, part=(part, PARTS))
+    check(tally, f"{name}, part {part + 1} of {PARTS}")

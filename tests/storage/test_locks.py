@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pubc.errors import LockedError
-from pubc.storage import lock
+from pubc.storage import lock, unlock_dead
 
 HOLD = """
 import sys, time
@@ -62,3 +62,14 @@ def test_a_lock_file_that_says_nothing_is_no_obstacle(tmp_path):
     Path(tmp_path / ".lock").write_bytes(b"\xff not json")
     with lock(tmp_path):
         pass
+
+
+def test_what_a_killed_run_left_goes_and_a_living_one_is_heeded(tmp_path):
+    unlock_dead(tmp_path)
+    left = tmp_path / ".lock"
+    left.write_text("{}")
+    unlock_dead(tmp_path)
+    assert not left.exists()
+    with lock(tmp_path), pytest.raises(LockedError):
+        unlock_dead(tmp_path)
+    assert not left.exists()

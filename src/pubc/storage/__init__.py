@@ -18,7 +18,7 @@ from pubc.storage.atomic import (
 from pubc.storage.disk import utf8_name
 from pubc.storage.file_with_manifest import sealed_file
 from pubc.storage.json_documents import check_settings, parse_json, read_json
-from pubc.storage.locks import lock
+from pubc.storage.locks import lock, unlock_dead
 from pubc.storage.manifest import (
     MANIFEST,
     Fault,
@@ -83,6 +83,7 @@ __all__ = [
     "strangers",
     "successor",
     "take_place",
+    "unlock_dead",
     "utf8_name",
     "verify",
     "write_json",

@@ -15,7 +15,7 @@ from pubc.errors import LockedError
 from pubc.storage.disk import disk_words
 from pubc.storage.manifest import LOCK
 
-__all__ = ["lock"]
+__all__ = ["lock", "unlock_dead"]
 
 
 @contextlib.contextmanager
@@ -43,6 +43,17 @@ def lock(folder: Path) -> Iterator[None]:
     finally:
         path.unlink(missing_ok=True)
         os.close(handle)
+
+
+def unlock_dead(folder: Path) -> None:
+    """Remove the lock file of a run that was killed, if there is one.
+
+    Raises:
+        LockedError: A living process holds the folder.
+    """
+    if (folder / LOCK).exists():
+        with lock(folder):
+            pass
 
 
 def _acquire(path: Path, folder: Path) -> int:

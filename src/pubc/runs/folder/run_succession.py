@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pubc.errors import DataError, UsageError
 from pubc.runs.folder.run_folder import DRAFT, KIND, RunFolder, is_run
-from pubc.storage import claim, has_replaced, lock, retire, successor
+from pubc.storage import claim, has_replaced, lock, retire, successor, unlock_dead
 from pubc.storage.disk import disk_words, remove, sweep, temporary
 
 __all__ = ["check_place", "claim_run", "run_in_one_go", "run_to_go_on_with"]
@@ -118,7 +118,11 @@ def run_to_go_on_with(path: Path) -> RunFolder:
             coming.take_place()
     else:
         return coming
-    return RunFolder(path)
+    here = RunFolder(path)
+    if here.finished:
+        # It may have been killed after its last word.
+        unlock_dead(path)
+    return here
 
 
 def _is_free(path: Path) -> bool:
