@@ -10,7 +10,7 @@ from pubc.pu.second_opinion.evidence import EVIDENCE
 from pubc.pu.second_opinion.held_out import HeldOut
 from pubc.pu.second_opinion.opinion import Opinion
 from pubc.runs import soundness
-from pubc.runs.soundness import weigh
+from pubc.runs.soundness import asks_again, confirms, weigh
 
 COUNT = 40
 SELECTED = np.arange(COUNT) < 20
@@ -39,6 +39,7 @@ AGREES = Opinion(
     traits=ALIKE,
     seeds=3,
     from_seeds=True,
+    apart=2.0,
 )
 
 
@@ -85,26 +86,54 @@ def test_stronger_evidence_outweighs_the_rounds_and_is_not_believed_yet():
     assert np.array_equal(found.kept, OTHER)
 
 
-@pytest.mark.parametrize(("support", "repeated"), [(9.0, 1.0), (9.0, 0.9), (7.0, 1.0)])
-def test_only_strong_and_steady_evidence_is_believed_alone(support, repeated, monkeypatch):
-    strong = replace(AGREES, kept=OTHER, support=support, repeated=repeated)
-    # Forty trajectories are too few to lie apart by more than chance.
-    assert weighed(strong, "no_valley").status == "no_valley"
-    monkeypatch.setattr(soundness, "ALONE_IN", COUNT)
-    found = weighed(strong, "no_valley")
-    believed = (support, repeated) == (9.0, 1.0)
-    assert found.status == ("evidence_decides" if believed else "no_valley")
-    assert (found.chance_wrong is not None) == believed
+CLEAR = replace(AGREES, kept=OTHER, apart=4.0)
+"""Evidence that is believed whatever the rounds say."""
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"apart": 3.0},
+        {"repeated": 0.9},
+        {"belief": np.full(COUNT, 0.7)},
+        {"seeds": 5, "seeds_found": 0.6, "lonely_seeds": np.array([2])},
+    ],
+    ids=["near the seeds", "unsteady", "divided", "seeds lost"],
+)
+def test_only_clear_and_steady_evidence_is_believed_alone(changes):
+    found = weighed(CLEAR, "no_valley")
+    assert found.status == "evidence_decides"
+    assert found.chance_wrong == 0.0
     assert np.array_equal(found.kept, OTHER)
+    # The same against rounds that settled, and from one seed.
+    assert weighed(CLEAR).status == "evidence_decides"
+    assert weighed(replace(CLEAR, seeds=1), "no_valley").status == "evidence_decides"
+    doubted = weighed(replace(CLEAR, **changes), "no_valley")
+    assert doubted.status == "no_valley"
+    assert doubted.chance_wrong is None
 
 
-def test_evidence_that_loses_seeds_does_not_stand_alone(monkeypatch):
-    monkeypatch.setattr(soundness, "ALONE_IN", COUNT)
-    found = replace(AGREES, kept=OTHER, support=9.0, seeds=5, seeds_found=0.8)
-    assert weighed(found, "no_valley").status == "evidence_decides"
-    # One of the two that are lost is named as another policy's, which does not excuse the other.
-    lost = replace(found, seeds_found=0.6, lonely_seeds=np.array([2]))
-    assert weighed(lost, "no_valley").status == "no_valley"
+def test_sides_that_lie_far_apart_do_as_well_among_enough_trajectories(monkeypatch):
+    far = replace(CLEAR, apart=2.0, support=9.5)
+    # Forty trajectories are too few to lie apart by more than chance.
+    assert weighed(far, "no_valley").status == "no_valley"
+    monkeypatch.setattr(soundness, "FAR_IN", COUNT)
+    assert weighed(far, "no_valley").status == "evidence_decides"
+    assert weighed(replace(far, support=8.5), "no_valley").status == "no_valley"
+    assert weighed(replace(far, seeds=2), "no_valley").status == "no_valley"
+
+
+def test_too_few_trajectories_are_clear_by_chance(monkeypatch):
+    monkeypatch.setattr(soundness, "ALONE_IN", COUNT + 1)
+    assert weighed(CLEAR, "no_valley").status == "no_valley"
+
+
+@pytest.mark.parametrize("changes", [{"apart": 1.0}, {"belief": np.full(COUNT, 0.7)}])
+def test_agreement_that_is_worth_nothing_confirms_nothing(changes):
+    found = weighed(replace(AGREES, **changes))
+    assert found.status == "evidence_disagrees"
+    assert np.array_equal(found.kept, SELECTED)
+    assert any("cannot confirm the split" in doubt for doubt in found.doubts)
 
 
 def test_two_slips_in_a_small_pile_are_no_disagreement():
@@ -175,18 +204,32 @@ def test_part_of_a_large_pile_confirms_but_never_overrules():
     assert found.status == "no_valley"
 
 
-def test_with_too_few_seeds_evidence_confirms_the_rounds_or_doubts_them():
-    few = replace(AGREES, seeds=1, from_seeds=False, support=7.0)
-    assert weighed(replace(few, seeds=2)).status == "converged"
-    assert weighed(replace(few, seeds=2, support=5.0)).status == "evidence_disagrees"
-    assert weighed(replace(few, support=9.5)).status == "converged"
-    weak = weighed(few)
-    assert weak.status == "evidence_disagrees"
-    assert any("Give at least three seeds" in doubt for doubt in weak.doubts)
-    other = weighed(replace(few, kept=~SELECTED, support=9.0))
-    assert not other.by_evidence
+def test_from_few_seeds_the_rounds_are_heard_where_evidence_nearly_agrees():
+    three = SELECTED.copy()
+    three[20:23] = True
+    nearly = replace(AGREES, kept=three, seeds=2)
+    found = weighed(nearly)
+    assert found.status == "converged"
+    assert np.array_equal(found.kept, SELECTED)
+    assert weighed(replace(nearly, seeds=3)).status != "converged"
+    other = weighed(replace(nearly, kept=OTHER, support=1.0))
+    assert other.by_evidence
     assert other.status == "evidence_disagrees"
-    assert np.array_equal(other.kept, SELECTED)
+    assert np.array_equal(other.kept, OTHER)
+
+
+def test_evidence_that_begins_with_what_the_rounds_found_confirms_them_or_not():
+    other = replace(AGREES, kept=OTHER, seeds=1)
+    assert asks_again(other, SELECTED, "converged")
+    assert not asks_again(other, SELECTED, "no_valley")
+    assert not asks_again(replace(other, seeds=3), SELECTED, "converged")
+    assert not asks_again(replace(AGREES, seeds=1), SELECTED, "converged")
+    again = replace(AGREES, seeds=1, from_seeds=False, support=9.5, apart=0.0)
+    assert confirms(again, SELECTED)
+    assert weighed(again).status == "converged"
+    assert not confirms(replace(again, support=8.5), SELECTED)
+    assert confirms(replace(again, support=8.5, seeds=2), SELECTED)
+    assert not confirms(replace(again, kept=OTHER), SELECTED)
 
 
 def test_rounds_that_keep_more_than_the_seeds_stand_for_do_not_outweigh_evidence():
@@ -197,12 +240,7 @@ def test_rounds_that_keep_more_than_the_seeds_stand_for_do_not_outweigh_evidence
     assert found.status == "evidence_disagrees"
 
 
-def test_where_few_seeds_and_both_agree_the_rounds_say_who():
-    kept = SELECTED.copy()
-    kept[25] = True
-    few = replace(AGREES, kept=kept, seeds=1, support=9.0)
-    found = weighed(few, "no_valley")
-    assert np.array_equal(found.kept, SELECTED)
-    assert found.status == "no_valley"
-    assert weighed(replace(few, seeds=2, seeds_found=0.5)).status == "converged"
-    assert weighed(replace(few, seeds=2, seeds_found=0.0)).status == "seed_incoherent"
+def test_one_of_two_seeds_must_be_found():
+    few = replace(AGREES, seeds=2)
+    assert weighed(replace(few, seeds_found=0.5)).status == "converged"
+    assert weighed(replace(few, seeds_found=0.0)).status == "seed_incoherent"

@@ -20,11 +20,10 @@ from pubc.pu.judge import Bench
 from pubc.pu.pile_statistics import Survey, survey
 from pubc.pu.recipes import Recipe, get_recipe, recipe_to_json
 from pubc.pu.rounds import Pile, Round
-from pubc.pu.second_opinion.held_out import FEWEST_SEEDS
 from pubc.pu.second_opinion.opinion import Opinion, form_opinion
 from pubc.runs.advice import advise
 from pubc.runs.named_trajectories import Named, bad_in, seeds_in
-from pubc.runs.soundness import Weighed, weigh, without_opinion
+from pubc.runs.soundness import Weighed, asks_again, confirms, weigh, without_opinion
 from pubc.runs.statuses import SOUND
 from pubc.select import check_seeds, distinct, locate
 from pubc.streams import Key
@@ -207,10 +206,12 @@ def conclude(
     settings = getattr(recipe, "opinion", None)
     opinion = None
     if settings is not None:
-        few = len(ready.seed_positives) < FEWEST_SEEDS
-        # One or two seeds do not show how much their policy varies; what the rounds found does.
-        found = last.selected if few and status == "converged" else None
-        opinion = form_opinion(ready.pile(bench), key, settings, found)
+        pile = ready.pile(bench)
+        opinion = form_opinion(pile, key, settings)
+        if opinion is not None and asks_again(opinion, last.selected, status):
+            again = form_opinion(pile, key, settings, last.selected)
+            if again is not None and confirms(again, last.selected):
+                opinion = again
     if opinion is None:
         weighed = without_opinion(last.selected, quality.borderline, status)
     else:

@@ -19,27 +19,38 @@ from pubc.pu.second_opinion.held_out import FEWEST_SEEDS
 from pubc.pu.second_opinion.opinion import Opinion
 from pubc.runs.statuses import SOUND
 
-__all__ = ["Weighed", "weigh", "without_opinion"]
+__all__ = ["Weighed", "asks_again", "confirms", "weigh", "without_opinion"]
 
 Mask = NDArray[np.bool_]
 
 AGREE = 0.96
 """Share of labels on which rounds and evidence must agree."""
+AGREE_OF_FEW = 0.9
+"""The same with one or two seeds, from which evidence starts less surely."""
 SLIPS = 2
 """So many trajectories may differ in any case: in a small pile they are more than that share."""
 TOLD_BY_START = 0.8
 """From here on the start of a trajectory tells kept from dropped too well."""
 STRONG = 3.3
 """Standard deviations between its sides from which evidence outweighs rounds that converged."""
-ALONE = 8.0
-"""The same from which evidence is believed although the rounds did not settle."""
-ALONE_IN = 2 * len(EVIDENCE)
+UNDIVIDED = 0.1
+"""Votes about the whole pile that are more divided than this leave everything open."""
+CONFIRMED = 1.5
+"""Standard deviations between kept and dropped in likeness to the seeds alone from which evidence
+confirms what it agrees with."""
+CONFIRMED_ANEW = {1: 9.0, 2: 6.0}
+"""Standard deviations between its two sides from which evidence that begins with what the rounds
+found confirms it, by the number of seeds, from which it came to something else."""
+ALONE = 3.75
+"""The same from which it is believed although the rounds did not settle, or settled otherwise."""
+ALONE_IN = 16
+"""In so many trajectories."""
+FAR = 9.0
+"""Or standard deviations between its two sides, in which likeness to what it grew counts too."""
+FAR_IN = 2 * len(EVIDENCE)
 """In so many trajectories: among fewer than two for each number they lie apart by chance."""
-CONFIRMS = {1: 9.0, 2: 6.0}
-"""The same for evidence that began with what the rounds found, by the number of seeds, which are
-too few to begin with."""
 STEADY = 0.97
-"""Share of labels on which its two looks must agree for that."""
+"""Share of labels on which its two looks must agree for either."""
 SEEDS_FOUND = 0.75
 """Share of the seeds that must be found again."""
 SEEDS_FOUND_OF_FEW = 0.5
@@ -105,9 +116,8 @@ def weigh(
     differs, doubt = np.zeros_like(selected), np.zeros(len(selected))
     differs[looked] = opinion.kept != selected[looked]
     doubt[looked] = opinion.doubt
-    agreement = float(1 - differs[looked].mean())
-    agree = agreement >= AGREE or differs.sum() <= SLIPS
     few = opinion.seeds < FEWEST_SEEDS
+    agreement, agree = float(1 - differs[looked].mean()), _agrees(opinion, selected)
     by_evidence = _outweighs(opinion, selected, status, agree)
     label, unsure = selected.copy(), borderline & differs
     if by_evidence:
@@ -115,14 +125,9 @@ def weigh(
     unsure &= ~known_bad
     kept = label & ~unsure & ~known_bad
     controls = check_controls(opinion.traits, label[looked])
-    steady = opinion.repeated >= STEADY and len(looked) >= ALONE_IN
-    strong = by_evidence and steady and opinion.support >= ALONE
-    weak = _too_weak(opinion)
-    # A wrong seed may be named, but evidence that stands alone must not lose more than that.
-    strong &= opinion.seeds_found >= SEEDS_FOUND
-    if strong and not few and (kept & ~seeds).any():
+    if by_evidence and (kept & ~seeds).any() and _stands_alone(opinion):
         status = "evidence_decides"
-    elif status == "converged" and (weak or not agree):
+    elif status == "converged" and not confirms(opinion, selected):
         status = "evidence_disagrees"
     too_much = opinion.held_out.too_much(kept[looked], opinion.support)
     named = _lonely(opinion, selected, seeds, status)
@@ -150,20 +155,52 @@ def weigh(
     )
 
 
+def asks_again(opinion: Opinion, selected: Mask, status: str) -> bool:
+    """Whether evidence had too few seeds to hold something else against rounds that converged.
+
+    It then begins a second time with what they found, and `confirms` tells what came of it.
+    """
+    few = opinion.seeds < FEWEST_SEEDS
+    return few and status == "converged" and not _agrees(opinion, selected)
+
+
+def confirms(opinion: Opinion, selected: Mask) -> bool:
+    """Whether evidence confirms what the rounds selected."""
+    return _agrees(opinion, selected) and _is_worth_something(opinion)
+
+
+def _agrees(opinion: Opinion, selected: Mask) -> bool:
+    """Whether evidence and rounds say the same of nearly all trajectories."""
+    differs = opinion.kept != selected[opinion.looked]
+    enough = AGREE_OF_FEW if opinion.from_seeds and opinion.seeds < FEWEST_SEEDS else AGREE
+    return bool(1 - differs.mean() >= enough or differs.sum() <= SLIPS)
+
+
 def _outweighs(opinion: Opinion, selected: Mask, status: str, agree: bool) -> bool:
     """Whether evidence says who is kept, and not the rounds."""
-    if len(opinion.looked) < len(selected) or not opinion.from_seeds:
-        return False
     converged, few = status == "converged", opinion.seeds < FEWEST_SEEDS
-    if agree and (converged or few):
+    if len(opinion.looked) < len(selected) or (converged and agree):
         return False
     too_much = opinion.held_out.too_much(selected[opinion.looked], opinion.support)
-    return too_much or not converged or opinion.support >= STRONG
+    return few or too_much or not converged or opinion.support >= STRONG
 
 
-def _too_weak(opinion: Opinion) -> bool:
-    """Whether evidence that began with what the rounds found does not confirm it."""
-    return not opinion.from_seeds and opinion.support < CONFIRMS[min(2, max(1, opinion.seeds))]
+def _is_worth_something(opinion: Opinion) -> bool:
+    """Whether evidence that agrees with the rounds confirms them."""
+    if opinion.from_seeds:
+        return opinion.divided <= UNDIVIDED and opinion.apart >= CONFIRMED
+    return opinion.support >= CONFIRMED_ANEW[min(2, max(1, opinion.seeds))]
+
+
+def _stands_alone(opinion: Opinion) -> bool:
+    """Whether evidence is believed without the rounds."""
+    # A wrong seed may be named, but evidence that stands alone must not lose more than that.
+    found = opinion.seeds_found >= SEEDS_FOUND
+    if not found or opinion.repeated < STEADY or opinion.divided > UNDIVIDED:
+        return False
+    count, few = len(opinion.looked), opinion.seeds < FEWEST_SEEDS
+    like_seeds = opinion.apart >= ALONE and count >= ALONE_IN
+    return like_seeds or (opinion.support >= FAR and count >= FAR_IN and not few)
 
 
 def _lonely(opinion: Opinion, selected: Mask, seeds: Mask, status: str) -> tuple[int, ...]:
@@ -201,10 +238,11 @@ def _doubts(
             f"Two independent looks at the pile differ about {1 - opinion.repeated:.0%} of the "
             "trajectories. More seeds make them steadier."
         )
-    if _too_weak(opinion):
+    if agreement is None and not _is_worth_something(opinion):
         said.append(
-            "With so few seeds other evidence cannot confirm the split: its two sides lie "
-            f"{opinion.support:.1f} standard deviations apart. Give at least three seeds."
+            "Evidence of other kinds agrees, but cannot confirm the split: in likeness to the "
+            f"seeds its two sides lie {opinion.apart:.1f} standard deviations apart. More seeds "
+            "make it surer."
         )
     if too_much:
         said.append(

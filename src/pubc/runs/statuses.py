@@ -83,10 +83,10 @@ STATUSES: dict[str, StatusWords] = {
     ),
     "evidence_disagrees": StatusWords(
         "caution",
-        "Kinds of evidence disagree",
-        "The rounds agree with each other, but evidence of other kinds splits the trajectories "
-        "in another way. Look at the unsure ones before you use what is kept.",
-        "evidence of other kinds splits the trajectories in another way",
+        "Evidence does not confirm it",
+        "The rounds agree with each other, but evidence of other kinds does not confirm their "
+        "split. Look at the unsure ones before you use what is kept.",
+        "evidence of other kinds does not confirm the split",
     ),
     "start_explains": StatusWords(
         "caution",

@@ -110,6 +110,13 @@ def test_what_somebody_found_is_confirmed_or_not():
     assert half.support < right.support
 
 
+def test_two_policies_lie_apart_in_likeness_to_the_seeds_and_one_does_not():
+    two, one = asked(pile([20, 20]), range(3)), asked(pile([40]), range(3))
+    assert two.apart > 2 > one.apart
+    assert two.divided < one.divided
+    assert 0 <= two.divided < 0.1
+
+
 def test_what_is_more_than_the_seeds_stand_for_is_split_again(monkeypatch):
     """A first split that keeps everybody is mended, because the seeds stand out in it."""
     calls = []

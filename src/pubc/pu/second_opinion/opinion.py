@@ -24,7 +24,7 @@ from pubc.pu.rounds import Pile
 from pubc.pu.second_opinion.controls import Traits, traits_of
 from pubc.pu.second_opinion.evidence import View, open_view
 from pubc.pu.second_opinion.held_out import HeldOut, hold_out
-from pubc.pu.second_opinion.pile_split import Split, split_pile
+from pubc.pu.second_opinion.pile_split import Split, likeness, split_pile
 from pubc.pu.second_opinion.rows import Rows, join, look
 from pubc.select import locate
 from pubc.streams import Key
@@ -93,6 +93,14 @@ class Opinion:
     """How many seeds there are, in the pile and outside."""
     from_seeds: bool
     """Whether it began with the seeds; otherwise with what the rounds found."""
+    apart: float
+    """How far kept and dropped lie apart in likeness to the seeds alone, before any growing, in
+    standard deviations."""
+
+    @property
+    def divided(self) -> float:
+        """How divided the votes are about the pile: mean distance of belief from yes or no."""
+        return float(np.minimum(self.belief, 1 - self.belief).mean())
 
 
 def form_opinion(
@@ -128,6 +136,7 @@ class _Looks:
     views: list[View]
     seeds: Tensor
     bad: Tensor
+    like: Tensor
     opinion: Opinion
 
 
@@ -152,8 +161,9 @@ def _look_at(pile: Pile, key: Key, settings: OpinionSettings) -> _Looks:
         split = split_pile(views, fit, bad, settings.rounds, key.at("again"))
     held_out = hold_out(views, fit)
     split = _narrow(split, held_out, views, fit, bad, settings.rounds, key)
-    opinion = _opinion(split, held_out, seeds, lonely, looked, rows, pile)
-    return _Looks(looked, rows, views, seeds, bad, opinion)
+    like = likeness(views, fit)
+    opinion = _opinion(split, like, held_out, seeds, lonely, looked, rows, pile)
+    return _Looks(looked, rows, views, seeds, bad, like, opinion)
 
 
 def _narrow(
@@ -190,12 +200,13 @@ def _confirm(
     split = split_pile(looks.views, begin, looks.bad, settings.rounds, key.at("confirm"))
     lonely = looks.seeds[split.votes[:, looks.seeds].sum(0) == 0]
     known, held_out = looks.seeds, looks.opinion.held_out
-    opinion = _opinion(split, held_out, known, lonely, looks.looked, looks.rows, pile)
+    opinion = _opinion(split, looks.like, held_out, known, lonely, looks.looked, looks.rows, pile)
     return replace(opinion, from_seeds=False)
 
 
 def _opinion(
     split: Split,
+    like: Tensor,
     held_out: HeldOut,
     seeds: Tensor,
     lonely: Tensor,
@@ -221,7 +232,17 @@ def _opinion(
         traits=traits_of(rows, pile.mixed.lengths[looked]),
         seeds=len(seeds),
         from_seeds=True,
+        apart=_apart(like[:count], kept[:count]),
     )
+
+
+def _apart(values: Tensor, kept: Tensor) -> float:
+    """How far the values of kept and dropped lie apart, in standard deviations."""
+    if bool(kept.all()) or not bool(kept.any()):
+        return 0.0
+    ours, theirs = values[kept].double(), values[~kept].double()
+    spread = (ours.var(correction=0) + theirs.var(correction=0) + 1e-6).sqrt()
+    return float((ours.mean() - theirs.mean()) / spread)
 
 
 def _strangers(pile: Pile) -> TrajectorySet | None:

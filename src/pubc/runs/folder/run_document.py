@@ -253,6 +253,8 @@ def _opinion(opinion: Opinion, result: Result) -> dict[str, Any]:
         "agreement": result.weighed.agreement,
         "repeated": opinion.repeated,
         "support": opinion.support,
+        "apart": opinion.apart,
+        "divided": opinion.divided,
         "seeds_found": opinion.seeds_found,
         "lonely_seeds": list(result.weighed.lonely_seeds),
     }
