@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -23,14 +23,14 @@ __all__ = ["Many", "ManySession", "One", "Stack", "folder_of"]
 
 
 class Stack(Protocol):
-    """Trainings of one learner that differ in their random seeds alone."""
+    """Trainings of one learner that differ in their random seeds, or in their data."""
 
     random_seeds: tuple[int, ...]
     """One of each member."""
     epochs: int
     """Epochs to go through unless all settle earlier."""
     fingerprint: str
-    """Of the data."""
+    """Of the data of all."""
 
     def advance(self, epoch: int) -> dict[str, Tensor]:
         """Train one epoch, numbered from 0; losses by name, each of shape (members,)."""
@@ -57,20 +57,27 @@ class Stack(Protocol):
         """What each member learned so far."""
         ...
 
-    def about(self) -> dict[str, Any]:
-        """Every number that shaped the run, as JSON values."""
+    def about(self, member: int) -> dict[str, Any]:
+        """Every number that shaped the training of a member, as JSON values."""
         ...
 
 
 class Many:
     """A stack as a training run, with metrics of every member and of all."""
 
-    def __init__(self, stack: Stack) -> None:
+    def __init__(self, stack: Stack, names: Sequence[str] | None = None) -> None:
+        """Take a stack as it is.
+
+        Args:
+            stack: What is trained.
+            names: What to call each member; by its random seed if omitted.
+        """
         self.stack = stack
+        self.names = tuple(names or map(str, stack.random_seeds))
         self.epochs, self.fingerprint = stack.epochs, stack.fingerprint
 
     def advance(self, epoch: int) -> dict[str, float]:
-        """Train one epoch; NAME is the mean over the members, NAME@SEED a member's own.
+        """Train one epoch; METRIC is the mean over the members, METRIC@NAME a member's own.
 
         Raises:
             DataError: The loss of a member is not finite any more.
@@ -78,13 +85,14 @@ class Many:
         means, own = {}, {}
         for name, values in self.stack.advance(epoch).items():
             means[name] = float(values.mean())
-            for seed, value in zip(self.stack.random_seeds, values.tolist(), strict=True):
-                own[f"{name}@{seed}"] = value
+            for whose, value in zip(self.names, values.tolist(), strict=True):
+                own[f"{name}@{whose}"] = value
         for name, value in own.items():
             if not math.isfinite(value):
                 kind, _, whose = name.partition("@")
+                seed = self.stack.random_seeds[self.names.index(whose)]
                 raise DataError(
-                    f"The {kind.replace('_', ' ')} of random seed {whose} became {value} in epoch "
+                    f"The {kind.replace('_', ' ')} of random seed {seed} became {value} in epoch "
                     f"{epoch + 1}, so training stopped. Lower --learning-rate, or look for extreme "
                     "values with `pubc inspect`.",
                     code="nonfinite_loss",
@@ -117,8 +125,8 @@ class Many:
         return self.stack.policies()
 
     def about(self) -> dict[str, Any]:
-        """Every number that shaped the run."""
-        return self.stack.about()
+        """Every number that shaped the training of the first member."""
+        return self.stack.about(0)
 
 
 class One(Many):
@@ -141,25 +149,31 @@ class ManySession(Session):
     """A stack with its place on disk: `out` holds one policy folder for each random seed."""
 
     def _write(self, history: list[dict[str, Any]]) -> None:
+        for member, place in enumerate(self._places()):
+            self._save(place, member, history)
+
+    def _save(self, place: Path, member: int, history: list[dict[str, Any]]) -> None:
+        """Write the policy folder of a member."""
         run = self._run()
-        for seed, policy in zip(run.stack.random_seeds, run.policies(), strict=True):
-            lines = [_of_member(line, seed) for line in history]
-            facts = {name: value for name, value in self.about.items() if name != "random_seeds"}
-            training = {**run.about(), "epochs": len(history)}
-            save(
-                folder_of(self.out, seed),
-                policy,
-                about={**facts, "random_seed": seed, "training": training},
-                files={METRICS: "".join(json.dumps(line) + "\n" for line in lines).encode()},
-                # A run that was killed here has written some of them.
-                overwrite=self.overwrite or self.resume,
-            )
+        lines = [_of_member(line, run.names[member]) for line in history]
+        facts = {name: value for name, value in self.about.items() if name != "random_seeds"}
+        training = {**run.stack.about(member), "epochs": len(history)}
+        save(
+            place,
+            run.policies()[member],
+            about={**facts, "random_seed": run.stack.random_seeds[member], "training": training},
+            files={METRICS: "".join(json.dumps(line) + "\n" for line in lines).encode()},
+            # A run that was killed here has written some of them.
+            overwrite=self.overwrite or self.resume,
+        )
+
+    def _places(self) -> list[Path]:
+        return [folder_of(self.out, seed) for seed in self._run().stack.random_seeds]
 
     def _check_place(self) -> None:
-        seeds = self._run().stack.random_seeds
         goes_on = self.resume and bool(self._checkpoints())
-        for seed in seeds:
-            claim(folder_of(self.out, seed), KIND, force=self.overwrite or goes_on)
+        for place in self._places():
+            claim(place, KIND, force=self.overwrite or goes_on)
         if self.folder.exists() and not self.resume and self._checkpoints():
             raise UsageError(
                 f"{self.folder} holds a run that did not finish. Pass --resume to go on with "
@@ -171,8 +185,8 @@ class ManySession(Session):
         return self.trainer
 
 
-def _of_member(line: Mapping[str, Any], seed: int) -> dict[str, Any]:
+def _of_member(line: Mapping[str, Any], name: str) -> dict[str, Any]:
     """A line of metrics as the member alone would have written it."""
-    ending = f"@{seed}"
+    ending = f"@{name}"
     own = {k.removesuffix(ending): v for k, v in line.items() if k.endswith(ending)}
     return {"epoch": line["epoch"], "updates": line["updates"], **own}
