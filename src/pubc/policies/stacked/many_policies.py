@@ -65,14 +65,18 @@ class Stack(Protocol):
 class Many:
     """A stack as a training run, with metrics of every member and of all."""
 
-    def __init__(self, stack: Stack, names: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, stack: Stack, names: Sequence[str] | None = None, *, go_on: bool = False
+    ) -> None:
         """Take a stack as it is.
 
         Args:
             stack: What is trained.
             names: What to call each member; by its random seed if omitted.
+            go_on: A member whose losses are not finite any more does not stop the others; it
+                has no metrics then.
         """
-        self.stack = stack
+        self.stack, self._goes_on = stack, go_on
         self.names = tuple(names or map(str, stack.random_seeds))
         self.epochs, self.fingerprint = stack.epochs, stack.fingerprint
 
@@ -80,24 +84,36 @@ class Many:
         """Train one epoch; METRIC is the mean over the members, METRIC@NAME a member's own.
 
         Raises:
-            DataError: The loss of a member is not finite any more.
+            DataError: The loss of a member is not finite any more, or those of all.
         """
-        means, own = {}, {}
-        for name, values in self.stack.advance(epoch).items():
-            means[name] = float(values.mean())
-            for whose, value in zip(self.names, values.tolist(), strict=True):
-                own[f"{name}@{whose}"] = value
-        for name, value in own.items():
-            if not math.isfinite(value):
-                kind, _, whose = name.partition("@")
-                seed = self.stack.random_seeds[self.names.index(whose)]
-                raise DataError(
-                    f"The {kind.replace('_', ' ')} of random seed {seed} became {value} in epoch "
-                    f"{epoch + 1}, so training stopped. Lower --learning-rate, or look for extreme "
-                    "values with `pubc inspect`.",
-                    code="nonfinite_loss",
-                )
+        found = self.stack.advance(epoch)
+        sound = [
+            all(map(math.isfinite, own))
+            for own in zip(*(values.tolist() for values in found.values()), strict=True)
+        ]
+        if not (any(sound) if self._goes_on else all(sound)):
+            raise self._lost(found, sound.index(False), epoch)
+        means = {name: float(values[sound].mean()) for name, values in found.items()}
+        own = {
+            f"{name}@{whose}": value
+            for name, values in found.items()
+            for whose, value, is_sound in zip(self.names, values.tolist(), sound, strict=True)
+            if is_sound
+        }
         return {**means, **own}
+
+    def _lost(self, found: Mapping[str, Tensor], member: int, epoch: int) -> DataError:
+        name, value = next(
+            (name, float(values[member]))
+            for name, values in found.items()
+            if not math.isfinite(values[member])
+        )
+        return DataError(
+            f"The {name.replace('_', ' ')} of random seed {self.stack.random_seeds[member]} "
+            f"became {value} in epoch {epoch + 1}, so training stopped. Lower --learning-rate, "
+            "or look for extreme values with `pubc inspect`.",
+            code="nonfinite_loss",
+        )
 
     @property
     def settled(self) -> bool:
@@ -149,10 +165,13 @@ class ManySession(Session):
     """A stack with its place on disk: `out` holds one policy folder for each random seed."""
 
     def _write(self, history: list[dict[str, Any]]) -> None:
-        for member, place in enumerate(self._places()):
-            self._save(place, member, history)
+        policies = self._run().policies()
+        for member, (place, policy) in enumerate(zip(self._places(), policies, strict=True)):
+            self._save(place, member, policy, history)
 
-    def _save(self, place: Path, member: int, history: list[dict[str, Any]]) -> None:
+    def _save(
+        self, place: Path, member: int, policy: NetworkPolicy, history: list[dict[str, Any]]
+    ) -> None:
         """Write the policy folder of a member."""
         run = self._run()
         lines = [_of_member(line, run.names[member]) for line in history]
@@ -160,7 +179,7 @@ class ManySession(Session):
         training = {**run.stack.about(member), "epochs": len(history)}
         save(
             place,
-            run.policies()[member],
+            policy,
             about={**facts, "random_seed": run.stack.random_seeds[member], "training": training},
             files={METRICS: "".join(json.dumps(line) + "\n" for line in lines).encode()},
             # A run that was killed here has written some of them.

@@ -1,8 +1,9 @@
 """Offline reinforcement learning of many members at once: the loop around their updates.
 
-A member draws what it would draw alone: weights of d3rlpy's making, batches of its data and noise,
-all from streams of its own random seed. So a stack of ten gives the ten policies of ten trainings, up to
-rounding; on a GPU alone the noise differs, which d3rlpy draws inside its own recording.
+A member draws what it would draw alone: weights of d3rlpy's making, batches of its data and
+noise, all from streams of its own random seed. So a stack of ten gives the ten policies of ten
+trainings, up to rounding; on a GPU alone the noise differs, which d3rlpy draws inside its own
+recording.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class StackedOffline:
         self.name, self.device = name, device
         self.random_seeds = tuple(member.random_seed for member in members)
         sets = [member.trajectories for member in members]
-        self.updates, self.chosen = [plan_updates(name, one, options) for one in sets][0]
+        self.updates, self.chosen = plan_updates(name, sets[0], options)
         self.epochs = math.ceil(self.updates / PER_EPOCH)
         self.batch = int(self.chosen.get("batch_size", 100))
         self.facts = facts_of_members(members)

@@ -258,4 +258,3 @@ def _groups(kinds: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
     """Each kind with the places that have it."""
     for kind in dict.fromkeys(kinds):
         yield kind, [place for place, one in enumerate(kinds) if one == kind]
-
