@@ -95,10 +95,12 @@ def test_cloning_has_the_epochs_of_each_members_own_data(options):
         stack.advance(epoch)
     assert differences("bc", ours, stack.policies(), options) < 2e-5
     assert stack.about(3) != stack.about(2)
+    made = [stack.epochs_of(member, stack.epochs) for member in range(4)]
     turns = stack_members("bc", ours, options, device="cpu")
     for epoch in range(turns.epochs):
         turns.advance(epoch)
     assert differences("bc", ours, turns.policies(), options) == 0.0
+    assert [turns.epochs_of(member, turns.epochs) for member in range(4)] == made
 
 
 def test_a_stack_of_different_data_goes_on_to_the_same_bytes():

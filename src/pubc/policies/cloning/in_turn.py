@@ -42,12 +42,14 @@ class InTurn:
         self.epochs = max(run.epochs for run in self._runs)
         self.fingerprint = fingerprint_of([run.facts for run in self._runs])
         self._told: list[dict[str, float]] = [{} for _ in self._runs]
+        self._made = [0] * len(members)
 
     def advance(self, epoch: int) -> dict[str, Tensor]:
         """Train one epoch of every member that is not done; the losses of each."""
         for member, run in enumerate(self._runs):
             if epoch < run.epochs and not run.settled:
                 self._told[member] = run.advance(epoch)
+                self._made[member] = epoch + 1
         names = [name for name in self._told[0] if all(name in one for one in self._told)]
         return {n: torch.tensor([one[n] for one in self._told], dtype=torch.float64) for n in names}
 
@@ -68,7 +70,8 @@ class InTurn:
             for member, (own, _) in enumerate(found)
             for name, array in own.items()
         }
-        return arrays, {"members": [facts for _, facts in found], "told": self._told}
+        members = [facts for _, facts in found]
+        return arrays, {"members": members, "told": self._told, "made": self._made}
 
     def restore(self, arrays: Mapping[str, Array], facts: Mapping[str, Any]) -> None:
         """Go back to a state."""
@@ -77,10 +80,15 @@ class InTurn:
             own = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
             run.restore(own, facts["members"][member])
         self._told = [dict(one) for one in facts["told"]]
+        self._made = [int(one) for one in facts["made"]]
 
     def policies(self) -> list[NetworkPolicy]:
         """What each member learned so far."""
         return [run.policy() for run in self._runs]
+
+    def epochs_of(self, member: int, epochs: int) -> int:
+        """Epochs until the member was done."""
+        return self._made[member]
 
     def about(self, member: int) -> dict[str, Any]:
         """The plan of a member as JSON values."""

@@ -38,7 +38,7 @@ class MemberClock:
         self.per_epoch = max(1, len(self.kept) // chosen.batch_size)
         self.total = chosen.epochs * self.per_epoch
         """Updates unless it settles earlier."""
-        self._best, self._waited = math.inf, 0
+        self._best, self._waited, self._judged = math.inf, 0, 0
         self._order: tuple[int, Integers] = (-1, self.kept)
 
     @property
@@ -60,11 +60,18 @@ class MemberClock:
 
     def judged(self, loss: float) -> bool:
         """Remember a held-out loss; whether it is the lowest so far."""
+        self._judged += 1
         if loss < self._best:
             self._best, self._waited = loss, 0
             return True
         self._waited += 1
         return False
+
+    def epochs_after(self, updates: int) -> int:
+        """Epochs that were made when the stack has made so many updates."""
+        if len(self.held):
+            return self._judged
+        return min(self.plan.epochs, math.ceil(updates / self.per_epoch))
 
     def rate(self, at: int) -> float:
         """The learning rate before update `at`."""
@@ -95,12 +102,12 @@ class MemberClock:
     def state(self) -> dict[str, Any]:
         """What training changes, as JSON values; JSON has no infinity."""
         best = None if math.isinf(self._best) else self._best
-        return {"best_loss": best, "waited": self._waited}
+        return {"best_loss": best, "waited": self._waited, "judged": self._judged}
 
     def restore(self, facts: dict[str, Any]) -> None:
         """Go back to a state."""
         self._best = math.inf if facts["best_loss"] is None else float(facts["best_loss"])
-        self._waited = int(facts["waited"])
+        self._waited, self._judged = int(facts["waited"]), int(facts["judged"])
 
     def _of_epoch(self, epoch: int) -> Integers:
         if self._order[0] != epoch:

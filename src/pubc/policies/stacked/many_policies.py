@@ -61,6 +61,10 @@ class Stack(Protocol):
         """Every number that shaped the training of a member, as JSON values."""
         ...
 
+    def epochs_of(self, member: int, epochs: int) -> int:
+        """How many epochs of its own a member has trained after so many of the stack."""
+        ...
+
 
 class Many:
     """A stack as a training run, with metrics of every member and of all."""
@@ -176,7 +180,8 @@ class ManySession(Session):
         run = self._run()
         lines = [_of_member(line, run.names[member]) for line in history]
         facts = {name: value for name, value in self.about.items() if name != "random_seeds"}
-        training = {**run.stack.about(member), "epochs": len(history)}
+        made = run.stack.epochs_of(member, len(history))
+        training = {**run.stack.about(member), "epochs": made}
         save(
             place,
             policy,

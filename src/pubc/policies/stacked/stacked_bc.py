@@ -154,6 +154,10 @@ class StackedBC:
             for member, (known, clock) in enumerate(zip(self.facts, self._clocks, strict=True))
         ]
 
+    def epochs_of(self, member: int, epochs: int) -> int:
+        """Epochs of the member's own data."""
+        return self._clocks[member].epochs_after(self.updates_after(epochs))
+
     def about(self, member: int) -> dict[str, Any]:
         """The plan of a member as JSON values."""
         return asdict(self._clocks[member].plan)

@@ -152,6 +152,10 @@ class StackedDwbc:
             found.append(NetworkPolicy(known.normaliser, known.actions, (*below, top)))
         return found
 
+    def epochs_of(self, member: int, epochs: int) -> int:
+        """Members train side by side to the end."""
+        return epochs
+
     def about(self, member: int) -> dict[str, Any]:
         """Every number that shaped the run; the same for all."""
         return {

@@ -119,6 +119,10 @@ class StackedOffline:
             for member, known in enumerate(self.facts)
         ]
 
+    def epochs_of(self, member: int, epochs: int) -> int:
+        """Members train side by side to the end."""
+        return epochs
+
     def about(self, member: int) -> dict[str, Any]:
         """Every number that shaped the run; the same for all."""
         return {"updates": self.updates, **self.chosen}
