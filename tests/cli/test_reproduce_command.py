@@ -112,7 +112,7 @@ def test_a_gpu_that_is_not_here_is_a_reason_and_stands_in_the_command(words, cap
 
 
 def test_an_interrupted_run_says_how_to_go_on_and_leaves_its_records(words, capsys, monkeypatch):
-    def interrupted(plan, engine, *, retry_failed):
+    def interrupted(plan, engine, **_):
         raise KeyboardInterrupt
         yield
 

@@ -32,7 +32,8 @@ _ROOMS = {
     **dict.fromkeys(("inspect", "convert", "formats", "verify", "cache", "collect"), "data."),
     **dict.fromkeys(("filter", "review", "score", "weights", "report", "demo"), "filtering."),
     **dict.fromkeys(("train", "evaluate", "export", "compare", "experts", "zoo"), "policies."),
-    **dict.fromkeys(("reproduce", "completion"), ""),
+    "reproduce": "reproducing.",
+    "completion": "",
 }
 """The folder of each command's module, `NAME_command.py`."""
 

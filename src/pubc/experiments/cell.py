@@ -193,6 +193,8 @@ class Scale:
     None for what the recipe says."""
     updates: int = 1_000_000
     """Gradient steps of a learner."""
+    fixed_updates: int | None = None
+    """Gradient steps of every learner, cloning too; None for what the table says of each."""
     evaluation_trajectories: int = 100
     """Trajectories that a learned policy plays."""
 
@@ -246,6 +248,13 @@ class Table:
     """Further figures of the paper that a page may show beside ours, as JSON values."""
     quick: Scale | None = None
     """What `--quick` computes, in minutes; None where `small` is the smallest."""
+
+    def differences(self, scale: Scale) -> str:
+        """What differs from the paper at a scale, in words."""
+        said = self.scaled_down.get(scale.name, "")
+        if scale.fixed_updates is None:
+            return said
+        return f"{said} Every learner makes {scale.fixed_updates:,} updates.".strip()
 
     def file(self, name: str, data: Mapping[str, DatasetSpec]) -> DatasetSpec:
         """A user's file; one that is not given stays a name."""

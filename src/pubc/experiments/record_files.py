@@ -104,7 +104,7 @@ class RecordFiles:
             "title": table.title,
             "caption": table.caption,
             "scale": plan.scale.name,
-            "scaled_down": table.scaled_down.get(plan.scale.name, ""),
+            "scaled_down": table.differences(plan.scale),
             "command": self.command,
             "wall_seconds": round(self.seconds + seconds, 1),
             "cells": cells,

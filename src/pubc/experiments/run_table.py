@@ -7,40 +7,21 @@ time: what was finished is found, and the table comes out the same.
 
 from __future__ import annotations
 
-import importlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from pubc import formats
 from pubc.engine import Engine, Failure
 from pubc.experiments.cell import Cell, DatasetSpec, Scale, Table
+from pubc.experiments.cell_values import failed, learned, measured, trained
 from pubc.experiments.stage_cache import Cache
-from pubc.experiments.stages.datasets import (
-    data_path,
-    dataset_key,
-    make_dataset,
-    read_summary,
-    within,
-)
-from pubc.experiments.stages.filters import (
-    FilterJob,
-    filter_key,
-    make_filter,
-    read_filter,
-    read_mask,
-)
+from pubc.experiments.stages.datasets import dataset_key, make_dataset
+from pubc.experiments.stages.filters import FilterJob, filter_key, job_of, make_filter
 from pubc.results import Record, key_of
 
 __all__ = ["Plan", "Progress", "reproduce"]
-
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +60,17 @@ class Plan:
     """Only rows or columns that contain this."""
     skip: str = ""
     """No rows or columns that contain this."""
+    columns: tuple[str, ...] = ()
+    """Only columns with these names; all if empty."""
 
     def cells(self) -> list[Cell]:
         """The cells in the order of the table."""
         return [
             cell
             for cell in self.table.cells(self.scale, self.random_seeds, self.data)
-            if _told(self.only, cell) and not (self.skip and _told(self.skip, cell))
+            if _told(self.only, cell)
+            and not (self.skip and _told(self.skip, cell))
+            and (not self.columns or cell.column in self.columns)
         ]
 
     def identity(self, cell: Cell) -> dict[str, Any]:
@@ -123,28 +108,40 @@ class Plan:
     def _wanted(self, cell: Cell) -> dict[str, Any]:
         name = cell.dataset.name or ""
         what = self.table.data.get(name, "a dataset")
-        return _failed(Failure("data_not_given", f"Give --data {name}=PATH: {what}."), 0.0)
+        return failed(Failure("data_not_given", f"Give --data {name}=PATH: {what}."), 0.0)
 
 
 _LARGE = ("trace",)
 
 
-def reproduce(plan: Plan, engine: Engine, *, retry_failed: bool = False) -> Iterator[Progress]:
+def reproduce(
+    plan: Plan,
+    engine: Engine,
+    *,
+    retry_failed: bool = False,
+    stack: int = 0,
+    train_only: bool = False,
+) -> Iterator[Progress]:
     """Compute what is missing of a table, and yield after every piece of work.
 
     Args:
         plan: The table.
         engine: Where the work is done.
         retry_failed: Try cells again that failed before.
+        stack: Most trainings that are one computation; 0 trains every policy alone.
+        train_only: Stop when all policies are there, and play none of them.
     """
-    return _Run(plan, engine, retry_failed).steps()
+    return _Run(plan, engine, retry_failed, stack, train_only).steps()
 
 
 class _Run:
     """One run over a plan."""
 
-    def __init__(self, plan: Plan, engine: Engine, retry_failed: bool) -> None:
+    def __init__(
+        self, plan: Plan, engine: Engine, retry_failed: bool, stack: int, train_only: bool
+    ) -> None:
         self.plan, self.engine, self.cache = plan, engine, plan.cache
+        self.stack, self.train_only = stack, train_only
         self.cells = plan.cells()
         self.missing = [cell for cell in self.cells if self._is_missing(cell, retry_failed)]
         self.broken: dict[str, Failure] = {}
@@ -165,7 +162,7 @@ class _Run:
         )
         # All cells of one random seed before those of the next: a stopped run leaves a table.
         jobs = _unique(
-            ((filter_key(job, self.cache), job) for job in map(_job, by_seed) if job),
+            ((filter_key(job, self.cache), job) for job in map(job_of, by_seed) if job),
             lambda key: self.cache.has("filters", key),
         )
         learning = [cell for cell in by_seed if cell.learner is not None]
@@ -178,7 +175,10 @@ class _Run:
             self._settle()
             data = job.dataset.recipe or job.dataset.name
             yield self._progress(f"filter of {data}, random seed {job.random_seed}")
-        yield from self._learn([cell for cell in learning if self._trouble(cell) is None])
+        sound = [cell for cell in learning if self._trouble(cell) is None]
+        if self.stack:
+            yield from self._train_in_stacks(sound)
+        yield from self._train_alone(sound) if self.train_only else self._learn(sound)
         self._settle()
         yield self._progress("")
 
@@ -200,11 +200,35 @@ class _Run:
         self.done += len(jobs) - len(sound)
         return sound
 
-    def _learn(self, cells: Sequence[Cell]) -> Iterator[Progress]:
-        for outcome in self.engine.map(partial(_learned, self.cache), list(cells)):
+    def _train_in_stacks(self, cells: Sequence[Cell]) -> Iterator[Progress]:
+        """Train what can be stacked; what fails here is trained alone, and fails in words."""
+        from pubc.experiments.stages.stacks import form_stacks, plan_member, train_stack
+
+        found = [
+            (cells[outcome.index], outcome.value)
+            for outcome in self.engine.map(partial(plan_member, self.cache), list(cells))
+            if outcome.error is None and outcome.value is not None
+        ]
+        jobs = form_stacks(found, self.stack, self.cache)
+        self.total += len(jobs)
+        for outcome in self.engine.map(partial(train_stack, self.cache), jobs):
+            self.done += 1
+            job = jobs[outcome.index]
+            why = "" if outcome.error is None else f" failed: {outcome.error.message}"
+            yield self._progress(f"stack of {len(job.cells)}, {job.cells[0].column}{why}")
+
+    def _train_alone(self, cells: Sequence[Cell]) -> Iterator[Progress]:
+        """Train what is in no stack, and play nothing."""
+        for outcome in self.engine.map(partial(trained, self.cache), list(cells)):
             self.done += 1
             cell = cells[outcome.index]
-            values = outcome.value if outcome.error is None else _failed(outcome.error, None)
+            yield self._progress(f"{cell.row}, {cell.column}")
+
+    def _learn(self, cells: Sequence[Cell]) -> Iterator[Progress]:
+        for outcome in self.engine.map(partial(learned, self.cache), list(cells)):
+            self.done += 1
+            cell = cells[outcome.index]
+            values = outcome.value if outcome.error is None else failed(outcome.error, None)
             self._keep(cell, values)
             yield self._progress(f"{cell.row}, {cell.column}")
 
@@ -213,18 +237,18 @@ class _Run:
         for cell in list(self.missing):
             trouble = self._trouble(cell)
             if trouble is not None:
-                self._keep(cell, _failed(trouble, None))
+                self._keep(cell, failed(trouble, None))
             elif cell.learner is None and self._ready(cell):
-                self._keep(cell, _measured(self.cache, cell))
+                self._keep(cell, measured(self.cache, cell))
 
     def _ready(self, cell: Cell) -> bool:
-        job = _job(cell)
+        job = job_of(cell)
         if job is not None:
             return self.cache.has("filters", filter_key(job, self.cache))
         return self.cache.has("datasets", dataset_key(cell.dataset, self.cache))
 
     def _trouble(self, cell: Cell) -> Failure | None:
-        job = _job(cell)
+        job = job_of(cell)
         found = self.broken.get(dataset_key(cell.dataset, self.cache))
         return found or (self.broken.get(filter_key(job, self.cache)) if job else None)
 
@@ -243,57 +267,6 @@ def _told(word: str, cell: Cell) -> bool:
     return word.lower() in cell.row.lower() or word.lower() in cell.column.lower()
 
 
-def _job(cell: Cell) -> FilterJob | None:
-    if cell.filter is None:
-        return None
-    return FilterJob(cell.dataset, cell.filter, cell.random_seed)
-
-
 def _unique(pairs: Iterator[tuple[str, Any]], made: Callable[[str], bool]) -> dict[str, Any]:
     found = dict(pairs)
     return {key: item for key, item in found.items() if not made(key)}
-
-
-def _failed(failure: Failure, seconds: float | None) -> dict[str, Any]:
-    return {"failed": {"kind": failure.kind, "message": failure.message}, "seconds": seconds}
-
-
-def _measured(cache: Cache, cell: Cell) -> dict[str, Any]:
-    """The values of a cell without a learner: of its selection, or of a source of its data."""
-    job = _job(cell)
-    if job is not None:
-        values = read_filter(cache, job)
-    else:
-        summary = read_summary(cache, cell.dataset)
-        values = {**summary["sources"].get(cell.part, summary), "seconds": None}
-    if values.get(cell.measure) is None:
-        why = f"The data does not say {_UNKNOWN.get(cell.measure, cell.measure)}."
-        return _failed(Failure("not_in_data", why), values["seconds"])
-    return values
-
-
-_UNKNOWN = {
-    "accuracy": "which policy acted in each trajectory, so nobody knows what is right",
-    "mean_return": "what was earned",
-}
-
-
-def _selection(cache: Cache, cell: Cell, mask: Mask | None) -> Mask | None:
-    """What a learner may see of the file, shape (trajectories of the file,); None for all."""
-    if cell.dataset.sources is None:
-        return mask
-    chosen = within(formats.read(data_path(cache, cell.dataset)), cell.dataset)
-    if mask is not None:
-        chosen[chosen] = mask
-    return chosen
-
-
-def _learned(cache: Cache, cell: Cell) -> dict[str, Any]:
-    """Train and evaluate; a piece of work of the engine."""
-    began = time.perf_counter()
-    job = _job(cell)
-    selection = _selection(cache, cell, None if job is None else read_mask(cache, job))
-    learn = importlib.import_module("pubc.experiments.stages.learn").learn
-    path: Path = data_path(cache, cell.dataset)
-    values: dict[str, Any] = dict(learn(cell, path, selection, cache))
-    return {**values, "seconds": round(time.perf_counter() - began, 2)}

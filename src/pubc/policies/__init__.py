@@ -20,11 +20,21 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pubc.policies.stacked.many_policies import Many
+    from pubc.policies.stacked.many_policies import Many, Stack
+    from pubc.policies.stacked.stacked_rows import Member
     from pubc.policies.train_options import TrainOptions
     from pubc.policies.training_run import Trainer
 
-__all__ = ["LEARNERS", "OFFLINE", "WEIGHTED", "check_name", "stacked_trainer", "trainer"]
+__all__ = [
+    "LEARNERS",
+    "OFFLINE",
+    "WEIGHTED",
+    "check_name",
+    "stack_members",
+    "stack_shape",
+    "stacked_trainer",
+    "trainer",
+]
 
 LEARNERS: dict[str, str] = {
     "bc": "behaviour cloning",
@@ -106,11 +116,10 @@ def trainer(
     if name == "dwbc":
         from pubc.policies.stacked.many_policies import One
         from pubc.policies.stacked.stacked_dwbc import StackedDwbc
+        from pubc.policies.stacked.stacked_rows import Member
 
-        seeds = _needed(positives)
-        return One(
-            StackedDwbc(trajectories, seeds, options, random_seeds=[random_seed], device=where)
-        )
+        alone = [Member(trajectories, random_seed, _needed(positives))]
+        return One(StackedDwbc(alone, options, device=where))
     if name == "dwbc-paper":
         from pubc.policies.cloning.dwbc import WeightedClone
 
@@ -149,32 +158,76 @@ def stacked_trainer(
         >>> run = stacked_trainer("bc", mixed, TrainOptions(), random_seeds=range(10))
         ... # doctest: +SKIP
     """
+    from pubc.policies.stacked.many_policies import Many
+    from pubc.policies.stacked.stacked_rows import Member
+
+    trajectories, name = _best_share(trajectories, name)
+    known = positives if name in WEIGHTED else None
+    members = [Member(trajectories, seed, known) for seed in random_seeds]
+    return Many(stack_members(name, members, options, device=device))
+
+
+def stack_members(
+    name: str, members: Sequence[Member], options: TrainOptions, *, device: str = "auto"
+) -> Stack:
+    """Training runs that may differ in their data too, as one.
+
+    Args:
+        name: Of the learner; not N%bc, which chooses data.
+        members: Those of one `stack_shape`.
+        options: How.
+        device: `cpu`, `cuda` or `auto`.
+
+    Raises:
+        UsageError: The learner cannot be stacked.
+    """
     from pubc.nets import pick_device
     from pubc.policies.cloning.in_turn import InTurn
-    from pubc.policies.stacked.many_policies import Many, Stack
     from pubc.policies.stacked.stacked_bc import StackedBC
     from pubc.policies.stacked.stacked_dwbc import StackedDwbc
     from pubc.policies.stacked.stacked_offline import LEARNERS as STACKED
     from pubc.policies.stacked.stacked_offline import StackedOffline
 
     where = pick_device(device)
-    trajectories, name = _best_share(trajectories, name)
-    made: Stack
     if name == "bc" and where.type == "cpu":
-        made = InTurn(trajectories, options, random_seeds=random_seeds)
-    elif name == "bc":
-        made = StackedBC(trajectories, options, random_seeds=random_seeds, device=where)
-    elif name == "dwbc":
-        seeds = _needed(positives)
-        made = StackedDwbc(trajectories, seeds, options, random_seeds=random_seeds, device=where)
-    elif name in STACKED:
-        made = StackedOffline(name, trajectories, options, random_seeds=random_seeds, device=where)
-    else:
-        raise UsageError(
-            f"{name} is trained with one random seed at a time. Many at once: bc, N%bc, dwbc, "
-            f"{', '.join(STACKED)}."
-        )
-    return Many(made)
+        return InTurn(members, options)
+    if name == "bc":
+        return StackedBC(members, options, device=where)
+    if name == "dwbc":
+        for member in members:
+            _needed(member.positives)
+        return StackedDwbc(members, options, device=where)
+    if name in STACKED:
+        return StackedOffline(name, members, options, device=where)
+    raise UsageError(
+        f"{name} is trained with one random seed at a time. Many at once: bc, N%bc, dwbc, "
+        f"{', '.join(STACKED)}."
+    )
+
+
+def stack_shape(
+    name: str, trajectories: TrajectorySet, options: TrainOptions
+) -> tuple[tuple[int, ...], int] | None:
+    """What trainings of a learner must have in common to be members of one stack.
+
+    Returns:
+        The sizes that must be equal, and how many updates the training makes: members that make
+        fewer wait for the others. None if the learner cannot be stacked.
+    """
+    from pubc.policies.cloning.bc import plan
+    from pubc.policies.offline_rl.reinforce import plan_updates
+    from pubc.policies.stacked.stacked_dwbc import plan_dwbc
+    from pubc.policies.stacked.stacked_offline import LEARNERS as STACKED
+
+    sizes = trajectories.observation_size, trajectories.action_size
+    if name == "bc":
+        chosen = plan(trajectories, options)
+        return (*sizes, chosen.batch_size), chosen.epochs * chosen.updates_per_epoch
+    if name == "dwbc":
+        return sizes, plan_dwbc(options)
+    if name in STACKED:
+        return sizes, plan_updates(name, trajectories, options)[0]
+    return None
 
 
 def _best_share(trajectories: TrajectorySet, name: str) -> tuple[TrajectorySet, str]:

@@ -141,13 +141,21 @@ class TrainingRows:
         self._held: tuple[Tensor, Tensor] | None = None
         width = trajectories.observation_size + 1 + trajectories.action_size
         if self.steps * width * 4 <= memory:
-            inputs, targets = self._rows(self.steps)
-            done = 0
-            for block in trajectories.blocks():
-                stop = done + len(block.actions)
-                self._prepare(block, inputs[done:stop], targets[done:stop])
-                done = stop
-            self._held = torch.from_numpy(inputs).to(device), torch.from_numpy(targets).to(device)
+            inputs = torch.empty(self.steps, trajectories.observation_size + 1, device=device)
+            targets = torch.empty(self.steps, trajectories.action_size, device=device)
+            self.fill(inputs, targets)
+            self._held = inputs, targets
+
+    def fill(self, inputs: Tensor, targets: Tensor) -> None:
+        """Write every step, in order, into the rows of two tensors."""
+        done = 0
+        for block in self.trajectories.blocks():
+            stop = done + len(block.actions)
+            seen, acted = self._rows(stop - done)
+            self._prepare(block, seen, acted)
+            inputs[done:stop] = torch.from_numpy(seen)
+            targets[done:stop] = torch.from_numpy(acted)
+            done = stop
 
     def gather(self, positions: Integers, inputs: Tensor, targets: Tensor) -> None:
         """Write the steps at `positions` into the rows of two tensors."""

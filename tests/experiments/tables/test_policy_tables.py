@@ -63,6 +63,41 @@ def test_every_column_of_policy_scores_has_a_score(capsys):
 
 
 @pytest.mark.usefixtures("tiny")
+def test_a_table_is_trained_in_stacks_and_played_by_another_command(capsys):
+    words = ["policy-scores", "--only", "Ant E+W", "--columns", "50 % BC,BC,IQL", "--updates", "4"]
+    assert reproduced(capsys, *words, "--stack", "4", "--train-only") == []
+    made = {path.name for path in Path("made/cache/policies").iterdir()}
+    assert len(made) == 3
+    found = {one["column"]: one for one in reproduced(capsys, *words)}
+    assert {path.name for path in Path("made/cache/policies").iterdir()} == made
+    assert {name: one["stack"]["members"] for name, one in found.items()} == {
+        "50 % BC": 2,
+        "BC": 2,
+        "IQL": 1,
+    }
+    assert {one["cell"]["learner"]["options"]["updates"] for one in found.values()} == {4}
+    head = json.loads(Path("made/records/policy-scores.json").read_text())
+    assert head["scaled_down"].endswith("Every learner makes 4 updates.")
+    assert "--updates 4" in head["command"]
+    assert "--columns '50 % BC,BC,IQL'" in head["command"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["policy-scores", "--columns", "ICL"], "IQL"),
+        (["policy-scores", "--stack", "-1"], "--stack is 0 or more"),
+        (["policy-scores", "--updates", "0"], "--updates at least 1"),
+        (["trust", "--columns", "x"], "are for tables"),
+    ],
+)
+def test_choices_that_make_no_sense_are_refused_in_words(capsys, tmp_path, words, told):
+    code, _, err = run(capsys, "reproduce", *words, "--out", tmp_path)
+    assert code == 2
+    assert told in err
+
+
+@pytest.mark.usefixtures("tiny")
 def test_d4rl_has_a_score_and_a_curve_with_and_without_the_filter(capsys):
     found = reproduced(capsys, "d4rl", "--only", "hopper", "--skip", "IQL")
     assert {(one["row"], one["column"]) for one in found} == {

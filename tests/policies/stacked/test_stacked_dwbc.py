@@ -15,6 +15,7 @@ from pubc.policies.stacked.stacked_dwbc import (
     policy_weights,
     tanh_normal_density,
 )
+from pubc.policies.stacked.stacked_rows import Member
 from pubc.policies.train_options import TrainOptions
 from pubc.threads import threads
 from tests.policies.sets import tiny
@@ -32,7 +33,8 @@ def one_thread():
 def stack(updates: int = 4, seeds=(0,), **options) -> StackedDwbc:
     chosen = TrainOptions(updates=updates, batch_size=16, hidden=(16,), **options)
     mixed = tiny()
-    return StackedDwbc(mixed, mixed[:4], chosen, random_seeds=seeds, device=CPU)
+    sure = mixed[:4]
+    return StackedDwbc([Member(mixed, seed, sure) for seed in seeds], chosen, device=CPU)
 
 
 def test_the_discriminators_risk_is_that_of_pu_learning():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pubc.experiments.cell import DatasetSpec, FilterSpec, SeedSpec, StepFilterSpec
+from pubc.experiments.cell import Cell, DatasetSpec, FilterSpec, SeedSpec, StepFilterSpec
 from pubc.experiments.stage_cache import Cache
 from pubc.experiments.stages.datasets import dataset_key, expert_of, open_dataset, open_seed_pool
 from pubc.experiments.stages.judged_steps import write_judged
@@ -25,7 +25,15 @@ if TYPE_CHECKING:
     from pubc.pu.rounds import Round
     from pubc.runs.find_expert import Result
 
-__all__ = ["FilterJob", "draw_seeds", "filter_key", "make_filter", "read_filter", "read_mask"]
+__all__ = [
+    "FilterJob",
+    "draw_seeds",
+    "filter_key",
+    "job_of",
+    "make_filter",
+    "read_filter",
+    "read_mask",
+]
 
 Mask = NDArray[np.bool_]
 _EXPERT = "expert"
@@ -41,6 +49,13 @@ class FilterJob:
     """How."""
     random_seed: int
     """Of the seeds that are drawn, and of the filter."""
+
+
+def job_of(cell: Cell) -> FilterJob | None:
+    """The filter that a cell asks for."""
+    if cell.filter is None:
+        return None
+    return FilterJob(cell.dataset, cell.filter, cell.random_seed)
 
 
 def filter_key(job: FilterJob, cache: Cache) -> str:

@@ -1,14 +1,11 @@
 """The third stage of a cell: a learner on what was selected, and what its policy earns.
 
-A policy is known by the content of what it learned from, so mixtures whose filters found the
-same trajectories share it. The column `Data` has no learner: it is what the dataset earned.
+The column `Data` has no learner: it is what the dataset earned.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +17,9 @@ from pubc.acting.evaluate import Outcome, evaluate, summary
 from pubc.errors import DataError
 from pubc.experiments.cell import Cell, LearnerSpec
 from pubc.experiments.stage_cache import Cache
-from pubc.experiments.stages.datasets import open_seed_pool
-from pubc.experiments.stages.filters import draw_seeds
-from pubc.experiments.stages.steps_to_learn import Lesson, judged_of, lesson_of
+from pubc.experiments.stages.assignments import Assignment, assignment_of, policy_key
+from pubc.experiments.stages.steps_to_learn import judged_of, lesson_of
 from pubc.metrics import REFERENCES, normalised_score
-from pubc.policies import WEIGHTED
 from pubc.results import Record, key_of, read
 from pubc.storage import read_json, write_json
 from pubc.trajectory import TrajectorySet
@@ -33,7 +28,7 @@ if TYPE_CHECKING:
     from pubc.policies.checkpoints_scored import ScoredCheckpoints
     from pubc.policies.policy_folder import TrainedPolicy
 
-__all__ = ["DATA", "learn", "reference_of"]
+__all__ = ["DATA", "learn", "reference_of", "train"]
 
 DATA = "data"
 """The name of a learner that learns nothing: its returns are those of the dataset."""
@@ -55,36 +50,32 @@ def learn(
         DataError: The filter kept nothing, or the learner cannot use the data.
         MissingExtraError: The learner or the environment is not installed.
     """
-    from pubc.policies.training_rows import facts_of
-
     assert cell.learner is not None
-    spec, mixed = cell.learner, formats.read(path)
-    lesson = lesson_of(cell, mixed, selection, cache)
-    chosen = lesson.trajectories
+    spec = cell.learner
     if spec.algo == DATA:
-        return _of_data(chosen, spec)
-    if not len(chosen):
-        raise DataError(
-            "The filter kept no trajectories, so there is nothing to learn from.", code="empty"
-        )
-    seeds = _seeds(cell, spec, mixed, cache)
-    learned_from = [facts_of(part).fingerprint for part in (chosen, seeds) if part is not None]
-    key = key_of({**_learning(spec), **_weighed(lesson), "data": learned_from,
-                  "random_seed": cell.random_seed, "code": cache.code.learner,
-                  "device": cache.device})  # fmt: skip
-
-    def build(folder: Path) -> None:
-        _train(folder, cell, spec, lesson, seeds, cache.device)
-
-    made = cache.make("policies", key, build)
+        return _of_data(lesson_of(cell, formats.read(path), selection, cache).trajectories, spec)
+    given = assignment_of(cell, path, selection, cache)
+    made, chosen = train(given, cache), given.lesson.trajectories
     learned: dict[str, Any] = {"trajectories": len(chosen), "steps": chosen.steps}
-    if lesson.expert_share is not None:
-        learned["expert_share"] = lesson.expert_share
-    values = {**_evaluate(made / "policy", key, cell, cache), "learned_from": learned}
+    if given.lesson.expert_share is not None:
+        learned["expert_share"] = given.lesson.expert_share
+    values = {**_evaluate(made / "policy", made.name, cell, cache), "learned_from": learned}
     values.update(judged_of(cell, cache))
+    stack = read_json(made / "policy" / "config.json").get("stack")
+    if stack is not None:
+        values["stack"] = stack
     if spec.curve_every is not None:
         values["curve"] = _curve(cell, read(made / "policy" / "evaluations.jsonl"))
     return values
+
+
+def train(given: Assignment, cache: Cache) -> Path:
+    """Train a policy if it is missing; its folder in the cache, named by its key."""
+    return cache.make(
+        "policies",
+        policy_key(given, cache),
+        lambda folder: _train(folder, given, cache.device),
+    )
 
 
 def reference_of(spec: LearnerSpec) -> tuple[float, float, str] | None:
@@ -113,51 +104,20 @@ def _of_data(mixed: TrajectorySet, spec: LearnerSpec) -> dict[str, Any]:
     }
 
 
-def _seeds(
-    cell: Cell, spec: LearnerSpec, mixed: TrajectorySet, cache: Cache
-) -> TrajectorySet | None:
-    """The seed positives of a learner that takes them."""
-    if spec.algo not in WEIGHTED or cell.filter is None or cell.filter.seeds is None:
-        return None
-    pool = open_seed_pool(cache, cell.dataset)
-    return draw_seeds(mixed, cell.filter.seeds, cell.random_seed, pool)
-
-
-def _learning(spec: LearnerSpec) -> dict[str, Any]:
-    """What of a learner decides its policy and its curve."""
-    known: dict[str, Any] = {
-        k: v for k, v in asdict(spec).items() if k != "evaluation_trajectories"
-    }
-    return {**known, "options": dict(spec.options)}
-
-
-def _weighed(lesson: Lesson) -> dict[str, Any]:
-    """What weights add to the hash of a policy: nothing where there are none."""
-    if lesson.weights is None:
-        return {}
-    return {"weights": hashlib.sha256(lesson.weights.tobytes()).hexdigest()}
-
-
-def _train(
-    folder: Path,
-    cell: Cell,
-    spec: LearnerSpec,
-    lesson: Lesson,
-    seeds: TrajectorySet | None,
-    device: str,
-) -> None:
+def _train(folder: Path, given: Assignment, device: str) -> None:
     from pubc.policies import trainer
     from pubc.policies.train_options import TrainOptions
     from pubc.policies.training_run import Session
 
+    cell, spec = given.cell, given.spec
     run = trainer(
         spec.algo,
-        lesson.trajectories,
+        given.lesson.trajectories,
         TrainOptions(**spec.options),
         random_seed=cell.random_seed,
         device=device,
-        positives=seeds,
-        weights=lesson.weights,
+        positives=given.positives,
+        weights=given.lesson.weights,
     )
     about = {"learner": spec.algo, "random_seed": cell.random_seed}
     # Nobody would go on from a checkpoint: a folder that is not whole is thrown away.

@@ -41,10 +41,11 @@ def learner(
         curve_points: Points of its learning curve; None for no curve.
     """
     small = scale.name != "paper"
-    updates = max(1, round(scale.updates * (_SHARE.get(algo, 1.0) if small else 1.0)))
+    fixed = scale.fixed_updates
+    updates = fixed or max(1, round(scale.updates * (_SHARE.get(algo, 1.0) if small else 1.0)))
     options: dict[str, Any] = {"recipe": "auto" if small else "paper"}
     # The paper's cloning is counted in epochs, 200 of them; its recipe says so.
-    if algo != DATA and (small or algo != "bc"):
+    if algo != DATA and (small or fixed or algo != "bc"):
         options["updates"] = updates
     if algo == "dt":
         options["target_return"] = attainable(environment)

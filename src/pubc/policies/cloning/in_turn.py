@@ -15,40 +15,42 @@ from torch import Tensor
 
 from pubc.policies.cloning.bc import Clone
 from pubc.policies.networks import NetworkPolicy
+from pubc.policies.stacked.stacked_rows import Member, fingerprint_of
 from pubc.policies.train_options import TrainOptions
 from pubc.policies.training_rows import MEMORY
-from pubc.trajectory import Array, TrajectorySet
+from pubc.trajectory import Array
 
 __all__ = ["InTurn"]
 
 
 class InTurn:
-    """Cloning runs that differ in their random seeds, as one run."""
+    """Cloning runs that differ in their random seeds, or in their data, as one run."""
 
-    def __init__(
-        self, trajectories: TrajectorySet, options: TrainOptions, *, random_seeds: Sequence[int]
-    ) -> None:
-        self.random_seeds = tuple(random_seeds)
+    def __init__(self, members: Sequence[Member], options: TrainOptions) -> None:
+        self.random_seeds = tuple(member.random_seed for member in members)
         # Together they hold in memory what one of them may.
         self._runs = [
             Clone(
-                trajectories,
+                member.trajectories,
                 options,
-                random_seed=seed,
+                random_seed=member.random_seed,
                 device=torch.device("cpu"),
-                memory=MEMORY // len(self.random_seeds),
+                memory=MEMORY // len(members),
             )
-            for seed in self.random_seeds
+            for member in members
         ]
-        self.epochs, self.fingerprint = self._runs[0].epochs, self._runs[0].fingerprint
+        self.epochs = max(run.epochs for run in self._runs)
+        self.fingerprint = fingerprint_of([run.facts for run in self._runs])
         self._told: list[dict[str, float]] = [{} for _ in self._runs]
+        self._made = [0] * len(members)
 
     def advance(self, epoch: int) -> dict[str, Tensor]:
-        """Train one epoch of every member that has not settled; the losses of each."""
+        """Train one epoch of every member that is not done; the losses of each."""
         for member, run in enumerate(self._runs):
-            if not run.settled:
+            if epoch < run.epochs and not run.settled:
                 self._told[member] = run.advance(epoch)
-        names = self._told[0]
+                self._made[member] = epoch + 1
+        names = [name for name in self._told[0] if all(name in one for one in self._told)]
         return {n: torch.tensor([one[n] for one in self._told], dtype=torch.float64) for n in names}
 
     @property
@@ -58,7 +60,7 @@ class InTurn:
 
     def updates_after(self, epochs: int) -> int:
         """Updates that so many epochs make, of the member that makes most."""
-        return max(run.updates_after(epochs) for run in self._runs)
+        return max(run.updates_after(min(epochs, run.epochs)) for run in self._runs)
 
     def state(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Everything that training changes."""
@@ -68,7 +70,8 @@ class InTurn:
             for member, (own, _) in enumerate(found)
             for name, array in own.items()
         }
-        return arrays, {"members": [facts for _, facts in found], "told": self._told}
+        members = [facts for _, facts in found]
+        return arrays, {"members": members, "told": self._told, "made": self._made}
 
     def restore(self, arrays: Mapping[str, Array], facts: Mapping[str, Any]) -> None:
         """Go back to a state."""
@@ -77,11 +80,16 @@ class InTurn:
             own = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
             run.restore(own, facts["members"][member])
         self._told = [dict(one) for one in facts["told"]]
+        self._made = [int(one) for one in facts["made"]]
 
     def policies(self) -> list[NetworkPolicy]:
         """What each member learned so far."""
         return [run.policy() for run in self._runs]
 
-    def about(self) -> dict[str, Any]:
-        """The plan as JSON values."""
-        return self._runs[0].about()
+    def epochs_of(self, member: int, epochs: int) -> int:
+        """Epochs until the member was done."""
+        return self._made[member]
+
+    def about(self, member: int) -> dict[str, Any]:
+        """The plan of a member as JSON values."""
+        return self._runs[member].about()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -23,14 +23,14 @@ __all__ = ["Many", "ManySession", "One", "Stack", "folder_of"]
 
 
 class Stack(Protocol):
-    """Trainings of one learner that differ in their random seeds alone."""
+    """Trainings of one learner that differ in their random seeds, or in their data."""
 
     random_seeds: tuple[int, ...]
     """One of each member."""
     epochs: int
     """Epochs to go through unless all settle earlier."""
     fingerprint: str
-    """Of the data."""
+    """Of the data of all."""
 
     def advance(self, epoch: int) -> dict[str, Tensor]:
         """Train one epoch, numbered from 0; losses by name, each of shape (members,)."""
@@ -57,39 +57,67 @@ class Stack(Protocol):
         """What each member learned so far."""
         ...
 
-    def about(self) -> dict[str, Any]:
-        """Every number that shaped the run, as JSON values."""
+    def about(self, member: int) -> dict[str, Any]:
+        """Every number that shaped the training of a member, as JSON values."""
+        ...
+
+    def epochs_of(self, member: int, epochs: int) -> int:
+        """How many epochs of its own a member has trained after so many of the stack."""
         ...
 
 
 class Many:
     """A stack as a training run, with metrics of every member and of all."""
 
-    def __init__(self, stack: Stack) -> None:
-        self.stack = stack
+    def __init__(
+        self, stack: Stack, names: Sequence[str] | None = None, *, go_on: bool = False
+    ) -> None:
+        """Take a stack as it is.
+
+        Args:
+            stack: What is trained.
+            names: What to call each member; by its random seed if omitted.
+            go_on: A member whose losses are not finite any more does not stop the others; it
+                has no metrics then.
+        """
+        self.stack, self._goes_on = stack, go_on
+        self.names = tuple(names or map(str, stack.random_seeds))
         self.epochs, self.fingerprint = stack.epochs, stack.fingerprint
 
     def advance(self, epoch: int) -> dict[str, float]:
-        """Train one epoch; NAME is the mean over the members, NAME@SEED a member's own.
+        """Train one epoch; METRIC is the mean over the members, METRIC@NAME a member's own.
 
         Raises:
-            DataError: The loss of a member is not finite any more.
+            DataError: The loss of a member is not finite any more, or those of all.
         """
-        means, own = {}, {}
-        for name, values in self.stack.advance(epoch).items():
-            means[name] = float(values.mean())
-            for seed, value in zip(self.stack.random_seeds, values.tolist(), strict=True):
-                own[f"{name}@{seed}"] = value
-        for name, value in own.items():
-            if not math.isfinite(value):
-                kind, _, whose = name.partition("@")
-                raise DataError(
-                    f"The {kind.replace('_', ' ')} of random seed {whose} became {value} in epoch "
-                    f"{epoch + 1}, so training stopped. Lower --learning-rate, or look for extreme "
-                    "values with `pubc inspect`.",
-                    code="nonfinite_loss",
-                )
+        found = self.stack.advance(epoch)
+        sound = [
+            all(map(math.isfinite, own))
+            for own in zip(*(values.tolist() for values in found.values()), strict=True)
+        ]
+        if not (any(sound) if self._goes_on else all(sound)):
+            raise self._lost(found, sound.index(False), epoch)
+        means = {name: float(values[sound].mean()) for name, values in found.items()}
+        own = {
+            f"{name}@{whose}": value
+            for name, values in found.items()
+            for whose, value, is_sound in zip(self.names, values.tolist(), sound, strict=True)
+            if is_sound
+        }
         return {**means, **own}
+
+    def _lost(self, found: Mapping[str, Tensor], member: int, epoch: int) -> DataError:
+        name, value = next(
+            (name, float(values[member]))
+            for name, values in found.items()
+            if not math.isfinite(values[member])
+        )
+        return DataError(
+            f"The {name.replace('_', ' ')} of random seed {self.stack.random_seeds[member]} "
+            f"became {value} in epoch {epoch + 1}, so training stopped. Lower --learning-rate, "
+            "or look for extreme values with `pubc inspect`.",
+            code="nonfinite_loss",
+        )
 
     @property
     def settled(self) -> bool:
@@ -117,8 +145,8 @@ class Many:
         return self.stack.policies()
 
     def about(self) -> dict[str, Any]:
-        """Every number that shaped the run."""
-        return self.stack.about()
+        """Every number that shaped the training of the first member."""
+        return self.stack.about(0)
 
 
 class One(Many):
@@ -141,25 +169,35 @@ class ManySession(Session):
     """A stack with its place on disk: `out` holds one policy folder for each random seed."""
 
     def _write(self, history: list[dict[str, Any]]) -> None:
+        policies = self._run().policies()
+        for member, (place, policy) in enumerate(zip(self._places(), policies, strict=True)):
+            self._save(place, member, policy, history)
+
+    def _save(
+        self, place: Path, member: int, policy: NetworkPolicy, history: list[dict[str, Any]]
+    ) -> None:
+        """Write the policy folder of a member."""
         run = self._run()
-        for seed, policy in zip(run.stack.random_seeds, run.policies(), strict=True):
-            lines = [_of_member(line, seed) for line in history]
-            facts = {name: value for name, value in self.about.items() if name != "random_seeds"}
-            training = {**run.about(), "epochs": len(history)}
-            save(
-                folder_of(self.out, seed),
-                policy,
-                about={**facts, "random_seed": seed, "training": training},
-                files={METRICS: "".join(json.dumps(line) + "\n" for line in lines).encode()},
-                # A run that was killed here has written some of them.
-                overwrite=self.overwrite or self.resume,
-            )
+        lines = [_of_member(line, run.names[member]) for line in history]
+        facts = {name: value for name, value in self.about.items() if name != "random_seeds"}
+        made = run.stack.epochs_of(member, len(history))
+        training = {**run.stack.about(member), "epochs": made}
+        save(
+            place,
+            policy,
+            about={**facts, "random_seed": run.stack.random_seeds[member], "training": training},
+            files={METRICS: "".join(json.dumps(line) + "\n" for line in lines).encode()},
+            # A run that was killed here has written some of them.
+            overwrite=self.overwrite or self.resume,
+        )
+
+    def _places(self) -> list[Path]:
+        return [folder_of(self.out, seed) for seed in self._run().stack.random_seeds]
 
     def _check_place(self) -> None:
-        seeds = self._run().stack.random_seeds
         goes_on = self.resume and bool(self._checkpoints())
-        for seed in seeds:
-            claim(folder_of(self.out, seed), KIND, force=self.overwrite or goes_on)
+        for place in self._places():
+            claim(place, KIND, force=self.overwrite or goes_on)
         if self.folder.exists() and not self.resume and self._checkpoints():
             raise UsageError(
                 f"{self.folder} holds a run that did not finish. Pass --resume to go on with "
@@ -171,8 +209,8 @@ class ManySession(Session):
         return self.trainer
 
 
-def _of_member(line: Mapping[str, Any], seed: int) -> dict[str, Any]:
+def _of_member(line: Mapping[str, Any], name: str) -> dict[str, Any]:
     """A line of metrics as the member alone would have written it."""
-    ending = f"@{seed}"
+    ending = f"@{name}"
     own = {k.removesuffix(ending): v for k, v in line.items() if k.endswith(ending)}
     return {"epoch": line["epoch"], "updates": line["updates"], **own}

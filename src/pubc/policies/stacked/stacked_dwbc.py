@@ -26,13 +26,23 @@ from pubc.policies.cloning.flat_weights import initial_parameters
 from pubc.policies.networks import NetworkPolicy
 from pubc.policies.stacked.paced_updates import PacedUpdates
 from pubc.policies.stacked.stacked_networks import StackedNet, Stepper, stack_flat
-from pubc.policies.stacked.stacked_rows import gather_feeds, room_for
+from pubc.policies.stacked.stacked_rows import (
+    Member,
+    StackedSteps,
+    facts_of_members,
+    fingerprint_of,
+)
 from pubc.policies.train_options import TrainOptions
-from pubc.policies.training_rows import TrainingRows, facts_of
 from pubc.streams import stream
-from pubc.trajectory import Array, TrajectorySet
+from pubc.trajectory import Array
 
-__all__ = ["StackedDwbc", "discriminator_loss", "policy_weights", "tanh_normal_density"]
+__all__ = [
+    "StackedDwbc",
+    "discriminator_loss",
+    "plan_dwbc",
+    "policy_weights",
+    "tanh_normal_density",
+]
 
 _BATCH, _RATE, _DECAY = 256, 1e-4, 0.005
 _UPDATES = {"paper": 1_000_000, "auto": 50_000}
@@ -47,6 +57,11 @@ _MEAN = 9.0
 _LOG_STD = (-5.0, 2.0)
 _EDGE = 1e-7
 _WIDTH = 128
+
+
+def plan_dwbc(options: TrainOptions) -> int:
+    """How many updates a training makes."""
+    return options.updates or _UPDATES[options.recipe]
 
 
 def discriminator_loss(expert: Tensor, mixed: Tensor, eta: float = ETA) -> Tensor:
@@ -70,34 +85,27 @@ def tanh_normal_density(actions: Tensor, mean: Tensor, log_width: Tensor) -> Ten
 
 
 class StackedDwbc:
-    """DWBC trainings that differ in their random seeds, as one run."""
+    """DWBC trainings that differ in their random seeds, or in their data, as one run."""
 
     settled = False
     """The paper trains for a fixed number of updates."""
 
     def __init__(
-        self,
-        trajectories: TrajectorySet,
-        positives: TrajectorySet,
-        options: TrainOptions,
-        *,
-        random_seeds: Sequence[int],
-        device: torch.device,
+        self, members: Sequence[Member], options: TrainOptions, *, device: torch.device
     ) -> None:
         if options.learning_rate is not None and options.learning_rate <= 0:
             raise UsageError(f"The learning rate must be above zero. Got {options.learning_rate}.")
-        self.random_seeds, self.device = tuple(random_seeds), device
+        self.random_seeds, self.device = tuple(member.random_seed for member in members), device
         self.rate = options.learning_rate or _RATE
         self.batch = options.batch_size or _BATCH
-        self.updates = options.updates or _UPDATES[options.recipe]
+        self.updates = plan_dwbc(options)
         self.epochs = math.ceil(self.updates / _PER_EPOCH)
-        self.facts = facts_of(positives, trajectories)
-        self.fingerprint = self.facts.fingerprint
-        self._feeds = [
-            TrainingRows(part, self.facts, device=device, memory=room_for(device))
-            for part in (positives, trajectories)
-        ]
-        seen, self._acts = trajectories.observation_size, trajectories.action_size
+        self.facts = facts_of_members(members)
+        self.fingerprint = fingerprint_of(self.facts)
+        mixed = [member.trajectories for member in members]
+        sure = [member.positives for member in members if member.positives is not None]
+        self._feeds = [StackedSteps(sets, self.facts, device) for sets in (sure, mixed)]
+        seen, self._acts = mixed[0].observation_size, mixed[0].action_size
         self._policy = self._network((seen, *options.hidden, 2 * self._acts), "policy")
         self._pair = self._network((seen + self._acts, _WIDTH), "discriminator", 0)
         self._belief = self._network((self._acts, _WIDTH), "discriminator", 1)
@@ -138,14 +146,18 @@ class StackedDwbc:
     def policies(self) -> list[NetworkPolicy]:
         """What each member learned: the tanh of its mean acts, as in the authors' code."""
         found = []
-        for member in range(len(self.random_seeds)):
+        for member, known in enumerate(self.facts):
             *below, (weight, bias) = self._policy.layers(member)
             top = weight[:, : self._acts].copy(), bias[: self._acts].copy()
-            found.append(NetworkPolicy(self.facts.normaliser, self.facts.actions, (*below, top)))
+            found.append(NetworkPolicy(known.normaliser, known.actions, (*below, top)))
         return found
 
-    def about(self) -> dict[str, Any]:
-        """Every number that shaped the run."""
+    def epochs_of(self, member: int, epochs: int) -> int:
+        """Members train side by side to the end."""
+        return epochs
+
+    def about(self, member: int) -> dict[str, Any]:
+        """Every number that shaped the run; the same for all."""
         return {
             "batch_size": self.batch,
             "learning_rate": self.rate,
@@ -173,18 +185,15 @@ class StackedDwbc:
     def _batches(self, epoch: int, updates: int) -> Iterator[dict[str, Tensor]]:
         """Expert's pairs in front, mixed ones behind, of all members."""
         orders = [stream(seed, "dwbc", "order", epoch) for seed in self.random_seeds]
-        sizes = [feed.steps for feed in self._feeds]
+        sizes = list(zip(*(feed.sizes for feed in self._feeds), strict=True))
         for start in range(0, updates, _AT_ONCE):
             count = min(_AT_ONCE, updates - start)
             drawn = [
-                [[rng.integers(size, size=self.batch) for size in sizes] for _ in range(count)]
-                for rng in orders
+                [[rng.integers(size, size=self.batch) for size in own] for _ in range(count)]
+                for rng, own in zip(orders, sizes, strict=True)
             ]
             positions = np.asarray(drawn).transpose(2, 1, 0, 3)
-            parts = [
-                gather_feeds([feed] * len(orders), np.ascontiguousarray(rows), self.device)
-                for feed, rows in zip(self._feeds, positions, strict=True)
-            ]
+            parts = [feed.gather(rows) for feed, rows in zip(self._feeds, positions, strict=True)]
             inputs = torch.cat([seen for seen, _ in parts], dim=2)[..., :-1]
             targets = torch.cat([acted for _, acted in parts], dim=2)
             for number in range(count):

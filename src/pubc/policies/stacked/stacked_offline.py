@@ -1,8 +1,9 @@
 """Offline reinforcement learning of many members at once: the loop around their updates.
 
-A member draws what it would draw alone: weights of d3rlpy's making, batches and noise, all from
-streams of its own random seed. So a stack of ten gives the ten policies of ten trainings, up to
-rounding; on a GPU alone the noise differs, which d3rlpy draws inside its own recording.
+A member draws what it would draw alone: weights of d3rlpy's making, batches of its data and
+noise, all from streams of its own random seed. So a stack of ten gives the ten policies of ten
+trainings, up to rounding; on a GPU alone the noise differs, which d3rlpy draws inside its own
+recording.
 """
 
 from __future__ import annotations
@@ -23,12 +24,16 @@ from pubc.policies.stacked.paced_updates import PacedUpdates
 from pubc.policies.stacked.stacked_crr import StackedCRR
 from pubc.policies.stacked.stacked_iql import StackedIQL
 from pubc.policies.stacked.stacked_plas import StackedPLAS
-from pubc.policies.stacked.stacked_rows import StackedTransitions
+from pubc.policies.stacked.stacked_rows import (
+    Member,
+    StackedTransitions,
+    facts_of_members,
+    fingerprint_of,
+)
 from pubc.policies.stacked.stacked_td3bc import StackedTD3BC
 from pubc.policies.train_options import TrainOptions
-from pubc.policies.training_rows import facts_of
 from pubc.streams import stream
-from pubc.trajectory import Array, TrajectorySet
+from pubc.trajectory import Array
 
 __all__ = ["LEARNERS", "StackedOffline"]
 
@@ -42,7 +47,7 @@ LEARNERS: dict[str, type[StackedLearner]] = {
 
 
 class StackedOffline:
-    """Trainings of one learner that differ in their random seeds, as one run."""
+    """Trainings of one learner that differ in their random seeds, or in their data, as one run."""
 
     settled = False
     """The paper trains for a fixed number of updates."""
@@ -50,20 +55,21 @@ class StackedOffline:
     def __init__(
         self,
         name: str,
-        trajectories: TrajectorySet,
+        members: Sequence[Member],
         options: TrainOptions,
         *,
-        random_seeds: Sequence[int],
         device: torch.device,
     ) -> None:
-        self.name, self.random_seeds, self.device = name, tuple(random_seeds), device
-        self.updates, self.chosen = plan_updates(name, trajectories, options)
+        self.name, self.device = name, device
+        self.random_seeds = tuple(member.random_seed for member in members)
+        sets = [member.trajectories for member in members]
+        self.updates, self.chosen = plan_updates(name, sets[0], options)
         self.epochs = math.ceil(self.updates / PER_EPOCH)
         self.batch = int(self.chosen.get("batch_size", 100))
-        self.facts = facts_of(trajectories)
-        self.fingerprint = self.facts.fingerprint
-        self._acts = trajectories.action_size
-        sizes = (trajectories.observation_size, trajectories.action_size)
+        self.facts = facts_of_members(members)
+        self.fingerprint = fingerprint_of(self.facts)
+        self._acts = sets[0].action_size
+        sizes = (sets[0].observation_size, sets[0].action_size)
         modules = []
         for seed in self.random_seeds:
             with library() as d3, torch_seed(self._drawn(seed, "weights")):
@@ -71,7 +77,7 @@ class StackedOffline:
             modules.append(made.impl.modules)
         maker: Any = LEARNERS[name]
         self.learner: StackedLearner = maker(modules, self.chosen, device)
-        self._rows = StackedTransitions(trajectories, self.facts, device)
+        self._rows = StackedTransitions(sets, self.facts, device)
         self._update = PacedUpdates(self.learner.update, self._tensors, device)
 
     def advance(self, epoch: int) -> dict[str, Tensor]:
@@ -109,14 +115,16 @@ class StackedOffline:
     def policies(self) -> list[NetworkPolicy]:
         """What each member learned so far."""
         return [
-            NetworkPolicy(
-                self.facts.normaliser, self.facts.actions, *self.learner.policy_layers(member)
-            )
-            for member in range(len(self.random_seeds))
+            NetworkPolicy(known.normaliser, known.actions, *self.learner.policy_layers(member))
+            for member, known in enumerate(self.facts)
         ]
 
-    def about(self) -> dict[str, Any]:
-        """Every number that shaped the run."""
+    def epochs_of(self, member: int, epochs: int) -> int:
+        """Members train side by side to the end."""
+        return epochs
+
+    def about(self, member: int) -> dict[str, Any]:
+        """Every number that shaped the run; the same for all."""
         return {"updates": self.updates, **self.chosen}
 
     def _named(self) -> Iterator[tuple[str, Tensor]]:
@@ -144,9 +152,11 @@ class StackedOffline:
         usable = self._rows.positions
         for start in range(first, last, AT_ONCE):
             count = min(AT_ONCE, last - start)
-            drawn = [rng.integers(len(usable), size=count * self.batch) for rng in orders]
-            positions = usable[np.stack(drawn)].reshape(len(drawn), count, self.batch)
-            columns = self._rows.gather(np.ascontiguousarray(positions.swapaxes(0, 1)))
+            drawn = [
+                known[rng.integers(len(known), size=(count, self.batch))]
+                for known, rng in zip(usable, orders, strict=True)
+            ]
+            columns = self._rows.gather(np.stack(drawn, axis=1))
             for number, noise in enumerate(self._noise(start, count, noises)):
                 yield {**{name: rows[number] for name, rows in columns.items()}, **noise}
 

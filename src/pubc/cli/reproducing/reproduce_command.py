@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import shutil
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
 from pubc.cli.console import facts, headline, progress, say
-from pubc.cli.reproduce_show import show_places, state_of, time_left
+from pubc.cli.reproducing.given_files import hash_given, read_given
+from pubc.cli.reproducing.reproduce_show import show_places, state_of, time_left
 from pubc.errors import InterruptedRun, UnknownNameError, UsageError
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from pubc.experiments.trust.answers import SuitePlan
 
 __all__ = ["COMMAND", "Reproduce"]
+
+_STACK = 48
+"""Members of a stack on a GPU: more are faster in all, but each of them is done later."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,8 @@ class Reproduce:
     quick: bool = False
     """A first look in minutes: thirty small questions of the suite `trust`, tiny cells of
     `segments` and `steps`; instead of --scale and --random-seeds."""
+    updates: int | None = None
+    """Gradient steps of every learner, cloning too, instead of what the scale says."""
     random_seeds: int = 3
     """How many random seeds each cell is computed with, for a mean and a spread."""
     engine: Literal["serial", "processes", "ray"] = "serial"
@@ -64,6 +70,13 @@ class Reproduce:
     """Only rows or columns that contain this text."""
     skip: str = ""
     """No rows or columns that contain this text."""
+    columns: str = ""
+    """Only columns with these names, commas between: "BC,IQL"."""
+    stack: int | None = None
+    """Most trainings that are one computation: those of one learner and one shape, whatever their
+    random seeds and data. 0 trains every policy alone; if omitted, 48 on a GPU and 0 without."""
+    train_only: bool = False
+    """Stop when all policies are there: the same command without this plays them."""
     retry_failed: bool = False
     """Try cells again that failed before."""
     list: bool = False
@@ -122,17 +135,35 @@ class Reproduce:
         from pubc.experiments.run_table import Plan, reproduce
 
         if isinstance(plan, Plan):
-            return reproduce(plan, engine, retry_failed=self.retry_failed)
+            return reproduce(
+                plan,
+                engine,
+                retry_failed=self.retry_failed,
+                stack=self._members(plan.cache.device),
+                train_only=self.train_only,
+            )
         from pubc.experiments.trust.answers import SuitePlan, answer_all
 
         assert isinstance(plan, SuitePlan)
         return answer_all(plan, engine, retry_failed=self.retry_failed)
+
+    def _members(self, device: str) -> int:
+        """Most members of a stack."""
+        import torch
+
+        if self.stack is not None:
+            return self.stack
+        return _STACK if device == "cuda" and torch.cuda.is_available() else 0
 
     def _plan(self) -> Planned:
         from pubc.experiments import SUITES
 
         if self.random_seeds < 1:
             raise UsageError(f"At least one random seed is needed. Got {self.random_seeds}.")
+        if (self.stack or 0) < 0 or (self.updates is not None and self.updates < 1):
+            raise UsageError("--stack is 0 or more, --updates at least 1.")
+        if self.table in SUITES and (self.updates or self.columns or self.train_only):
+            raise UsageError("--updates, --columns and --train-only are for tables.")
         plan = self._suite_plan() if self.table in SUITES else self._table_plan()
         if not plan.cells():
             raise UsageError(f"No row or column of {self.table} contains {self.only!r}.")
@@ -151,13 +182,21 @@ class Reproduce:
                 quick = [*SUITES, *(name for name in TABLES if get_table(name).quick)]
                 raise UsageError(f"--quick is for {', '.join(quick)}; {table.name} has --scale.")
             scale, many = table.quick, 1
-        cache, data = self._opened(self._given(table.data))
-        return Plan(table, scale, many, cache, data, self.only, self.skip)
+        columns = tuple(name.strip() for name in self.columns.split(",") if name.strip())
+        for name in columns:
+            if name not in table.columns:
+                raise UnknownNameError(f"column of {table.name}", name, table.columns)
+        cache, data = self._opened(read_given(table.name, self.data, table.data))
+        scale = replace(scale, fixed_updates=self.updates)
+        return Plan(table, scale, many, cache, data, self.only, self.skip, columns)
 
     def _suite_plan(self) -> SuitePlan:
         from pubc.experiments.trust.answers import TABLE, SuitePlan
 
-        files = {name: path.absolute() for name, path in self._given(TABLE.data).items()}
+        files = {
+            name: path.absolute()
+            for name, path in read_given("trust", self.data, TABLE.data).items()
+        }
         cache, data = self._opened(files)
         draws = 1 if self.quick else self.random_seeds
         return SuitePlan(cache, draws, self.quick, files, data, self.only, self.skip)
@@ -169,7 +208,7 @@ class Reproduce:
         from pubc.experiments.stage_versions import versions
         from pubc.nets import pick_device
 
-        hashes = {name: _hash(path) for name, path in given.items()}
+        hashes = {name: hash_given(path) for name, path in given.items()}
         cache = Cache(
             self.out.absolute() / "cache",
             versions(),
@@ -179,21 +218,6 @@ class Reproduce:
         )
         return cache, {n: DatasetSpec(name=n, sha256=sha256) for n, sha256 in hashes.items()}
 
-    def _given(self, known: Any) -> dict[str, Path]:
-        found: dict[str, Path] = {}
-        for word in self.data:
-            name, equals, path = word.partition("=")
-            if not (name and equals and path) or name in found:
-                raise UsageError(f"--data takes NAME=PATH, each name once. Got {word!r}.")
-            if not known:
-                raise UsageError(f"{self.table} takes no files; leave out --data {name}.")
-            if name not in known:
-                raise UnknownNameError(f"data for {self.table}", name, known)
-            found[name] = Path(path)
-            if not found[name].exists():
-                raise UsageError(f"--data {name}: there is no {path}.")
-        return found
-
     def _command(self) -> str:
         """The command that made the records, without the folders of this machine."""
         from pubc.experiments import SUITES
@@ -202,6 +226,8 @@ class Reproduce:
         words = [f"pubc reproduce {self.table}{' --quick' if self.quick else size}"]
         if not self.quick:
             words.append(f"--random-seeds {self.random_seeds}")
+        if self.updates is not None:
+            words.append(f"--updates {self.updates}")
         if self.engine != "serial":
             words.append(f"--engine {self.engine}")
         if self.device != "auto":
@@ -213,6 +239,8 @@ class Reproduce:
             words.append(f"--only {self.only!r}")
         if self.skip:
             words.append(f"--skip {self.skip!r}")
+        if self.columns:
+            words.append(f"--columns {self.columns!r}")
         return " ".join(words)
 
     def _tables(self) -> dict[str, Any]:
@@ -250,22 +278,8 @@ class Reproduce:
         made = read_table(files.lines.parent, plan.table.name).sheet
         for line in lines(made, width=shutil.get_terminal_size().columns):
             say(line)
-        say(f"Scaled down: {plan.table.scaled_down.get(plan.scale.name, 'nothing')}")
+        say(f"Scaled down: {plan.table.differences(plan.scale) or 'nothing'}")
         facts([("records", str(files.lines)), ("page", f"pubc report {files.lines.parent}")])
 
 
 COMMAND = Reproduce
-
-
-def _hash(path: Path) -> str:
-    """Hash of a file's content, or of all files of a folder with their names."""
-    import hashlib
-
-    from pubc.storage import hash_file
-
-    if path.is_file():
-        return hash_file(path)
-    digest = hashlib.sha256()
-    for inner in sorted(p for p in path.rglob("*") if p.is_file()):
-        digest.update(f"{inner.relative_to(path).as_posix()}\n{hash_file(inner)}\n".encode())
-    return digest.hexdigest()
