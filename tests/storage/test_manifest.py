@@ -6,12 +6,15 @@ Goal R16 of docs/dev/check-full.md.
 import json
 import os
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 from pubc.errors import DataError, UsageError
-from pubc.storage import MANIFEST, Fault, atomic_folder, read_manifest, seal_file, verify
+from pubc.storage import MANIFEST, Fault, atomic_folder, read_manifest, seal, seal_file, verify
+from pubc.storage.disk import this_host
 
 TRIALS = 1000
 
@@ -88,6 +91,17 @@ def test_deleting_renaming_adding_and_swapping_are_found(folder, tmp_path):
     b.rename(a)
     (folder / "t").rename(b)
     assert [fault.file for fault in verify(folder)] == ["a.npy", "b.npy"]
+
+
+def test_half_a_manifest_of_a_killed_process_is_no_part_of_the_folder(folder):
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    left = folder / f".manifest.json.tmp-{this_host()}-{dead.pid}-0a1b2c3d"
+    left.write_text("{")
+    (folder / "manifest.json").unlink()
+    seal(folder, kind="test")
+    assert not left.exists()
+    assert verify(folder) == []
 
 
 def test_a_link_is_not_the_file_it_points_to(folder, tmp_path):

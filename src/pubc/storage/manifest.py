@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pubc.errors import DataError, UsageError
-from pubc.storage.disk import disk_words, flush, remove, temporary
+from pubc.storage.disk import disk_words, flush, remove, sweep, temporary
 from pubc.storage.json_documents import read_json
 
 __all__ = [
@@ -51,6 +51,9 @@ class Fault:
 
 def seal(folder: Path, *, kind: str, about: Mapping[str, Any] | None = None) -> None:
     """Write the manifest of a folder whose files are complete."""
+    with disk_words(folder):
+        # What a process left that was killed here is no part of the folder.
+        sweep(folder / MANIFEST)
     files = {name: _entry(folder / name) for name in sorted(content_of(folder))}
     write_sealed(folder / MANIFEST, {"kind": kind, "version": 1, **(about or {}), "files": files})
 
