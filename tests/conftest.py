@@ -3,6 +3,7 @@
 It also says in which order tests run, because two workers share them: what takes long begins first.
 """
 
+import gc
 import itertools
 import os
 import signal
@@ -18,6 +19,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Hundreds of children load pubc. Where this is set, as in some containers, each would compile it.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# While tests are collected little becomes garbage; `pytest_collection_finish` goes on from there.
+gc.disable()
 
 # A shell makes its background jobs deaf to Ctrl-C, and they hand that on to whatever tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -52,6 +56,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         turns[item.path] = min(turns.get(item.path, 2), _turn(item))
     items.sort(key=lambda item: turns[item.path])
+
+
+def pytest_collection_finish() -> None:
+    """Libraries and thousands of tests need not be searched for garbage again and again."""
+    gc.freeze()
+    gc.enable()
 
 
 def _turn(item: pytest.Item) -> int:
