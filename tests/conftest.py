@@ -7,7 +7,10 @@ import gc
 import itertools
 import os
 import signal
+import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,6 +51,21 @@ def brisk() -> Iterator[None]:
 
     with quickened():
         yield
+
+
+@pytest.fixture(scope="session")
+def warm() -> Iterator[list[str]]:
+    """The words before `pubc ...` or `python CODE` that have it run by tests/warm_pubc.py."""
+    # The path of a socket has room for a hundred characters, which pytest's own folders may take.
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "socket"
+        words = [sys.executable, "-m", "tests.warm_pubc", str(path)]
+        with subprocess.Popen(words, cwd=Path(__file__).parents[1]) as server:
+            while not path.exists() and server.poll() is None:
+                time.sleep(0.02)
+            caller = Path(__file__).with_name("warm_pubc.py")
+            yield [sys.executable, "-P", "-S", str(caller), str(path)]
+            server.kill()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
