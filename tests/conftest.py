@@ -3,10 +3,14 @@
 It also says in which order tests run, because two workers share them: what takes long begins first.
 """
 
+import gc
 import itertools
 import os
 import signal
+import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +22,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Hundreds of children load pubc. Where this is set, as in some containers, each would compile it.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# While tests are collected little becomes garbage; `pytest_collection_finish` goes on from there.
+gc.disable()
 
 # A shell makes its background jobs deaf to Ctrl-C, and they hand that on to whatever tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -46,12 +53,33 @@ def brisk() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def warm() -> Iterator[list[str]]:
+    """The words before `pubc ...` or `python CODE` that have it run by tests/warm_pubc.py."""
+    # The path of a socket has room for a hundred characters, which pytest's own folders may take.
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "socket"
+        words = [sys.executable, "-m", "tests.warm_pubc", str(path)]
+        with subprocess.Popen(words, cwd=Path(__file__).parents[1]) as server:
+            while not path.exists() and server.poll() is None:
+                time.sleep(0.02)
+            caller = Path(__file__).with_name("warm_pubc.py")
+            yield [sys.executable, "-P", "-S", str(caller), str(path)]
+            server.kill()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files that take long begin: the last one to be given out is waited for."""
     turns: dict[Path, int] = {}
     for item in items:
         turns[item.path] = min(turns.get(item.path, 2), _turn(item))
     items.sort(key=lambda item: turns[item.path])
+
+
+def pytest_collection_finish() -> None:
+    """Libraries and thousands of tests need not be searched for garbage again and again."""
+    gc.freeze()
+    gc.enable()
 
 
 def _turn(item: pytest.Item) -> int:

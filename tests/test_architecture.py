@@ -1,6 +1,7 @@
 """Imports run one way only, and the code keeps the rules that make it safe."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,8 @@ LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 MODULES = sorted(p for p in ROOT.rglob("*.py") if p != ROOT / "__init__.py")
 
 
-def imports_of(path: Path) -> set[str]:
+@cache
+def imports_of(path: Path) -> frozenset[str]:
     names = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module == "pubc":
@@ -35,7 +37,7 @@ def imports_of(path: Path) -> set[str]:
             names.add(node.module)
         elif isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
-    return names
+    return frozenset(names)
 
 
 def part(dotted: str) -> str:

@@ -13,9 +13,6 @@ import re
 import shlex
 import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
@@ -42,20 +39,6 @@ for number, code in json.loads(sys.argv.pop()).items():
 
 def blocks(page: Path) -> list[re.Match[str]]:
     return [match for match in BLOCK.finditer(page.read_text()) if not match["skip"]]
-
-
-@pytest.fixture(scope="module")
-def warm() -> Iterator[list[str]]:
-    """The words before `pubc ...` or `python CODE` that have it run by a warm process."""
-    # The path of a socket has room for a hundred characters, which pytest's own folders may take.
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "socket"
-        words = [sys.executable, "-m", "tests.warm_pubc", str(path)]
-        with subprocess.Popen(words, cwd=ROOT) as server:
-            while not path.exists() and server.poll() is None:
-                time.sleep(0.02)
-            yield [sys.executable, "-P", "-S", str(ROOT / "tests" / "warm_pubc.py"), str(path)]
-            server.kill()
 
 
 def surroundings(folder: Path, words: list[str]) -> dict[str, str]:

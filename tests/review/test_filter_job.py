@@ -10,11 +10,13 @@ import time
 import numpy as np
 import pytest
 
+from pubc import formats
 from pubc.formats import ReadOptions
 from pubc.labels import Labels, Mark, read_labels
 from pubc.review.desk import open_desk
 from pubc.review.filter_job import FilterJob
 from pubc.review.serve import serving
+from tests.pu.piles import pile
 from tests.review.asking import ask, mark, told, until
 
 CLICKS = 8
@@ -40,8 +42,10 @@ def test_eight_clicks_on_what_the_page_proposes_find_the_expert(desk, demo):
 
 
 @pytest.mark.timeout(600)
-def test_a_kill_in_the_middle_of_a_run_loses_nothing(demo, tmp_path):
-    server, address = started(demo)
+def test_a_kill_in_the_middle_of_a_run_loses_nothing(tmp_path):
+    data = tmp_path / "small.npz"
+    formats.save(data, pile([12, 12], steps=60))
+    server, address = started(data)
     marked = [("good", 2), ("good", 4), ("good", 17), ("bad", 3)]
     for label, at in marked:
         mark(address, label, at)
@@ -50,9 +54,9 @@ def test_a_kill_in_the_middle_of_a_run_loses_nothing(demo, tmp_path):
     server.wait()
     server.stderr.close()
     wanted = {Mark(str(at), label) for label, at in marked}
-    labels = demo.parent / "mixture.npz-review/labels.json"
+    labels = tmp_path / "small.npz-review/labels.json"
     assert set(read_labels(labels).marks) == wanted
-    server, address = started(demo)
+    server, address = started(data)
     try:
         _, _, raw = ask(address)
         block = json.loads(raw.decode().split('id="data">')[1].split("</script>")[0])
@@ -68,9 +72,9 @@ def test_a_kill_in_the_middle_of_a_run_loses_nothing(demo, tmp_path):
         server.stderr.close()
 
 
-def started(demo):
+def started(data):
     """A server in a process of its own, and its address."""
-    words = ["review", str(demo), "--no-browser", "--json"]
+    words = ["review", str(data), "--no-browser", "--json"]
     server = subprocess.Popen(
         [sys.executable, "-m", "pubc.cli.main", *words],
         stdout=subprocess.DEVNULL,

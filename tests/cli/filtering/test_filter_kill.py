@@ -1,7 +1,8 @@
 """Kill it, stop it, run it twice: a filter run ends up the same.
 
 Goals R5 and R17 of docs/dev/check-full.md. What is judged is the end of a run, not its selection,
-so CI uses `auto` with little training; the fifty kills of `make check-full` strike `auto` itself.
+so CI uses `auto` with little training in forks of a warm process; the fifty kills of
+`make check-full` strike `auto` itself, started anew.
 """
 
 import json
@@ -24,12 +25,12 @@ from tests.pu.piles import pile
 
 CODE = "import sys; from pubc.cli.main import main; sys.exit(main())"
 ROOT = Path(__file__).parents[3]
-BRISK, USUAL = ("-m", "tests.brisk"), ("-c", CODE)
+BRISK, USUAL = (sys.executable, "-m", "tests.brisk"), (sys.executable, "-c", CODE)
 
 
-def start(*words: str, by: tuple[str, str] = BRISK) -> subprocess.Popen[str]:
+def start(*words: str, by: tuple[str, ...]) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, *by, "filter", *words, "--json"],
+        [*by, "filter", *words, "--json"],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -37,7 +38,7 @@ def start(*words: str, by: tuple[str, str] = BRISK) -> subprocess.Popen[str]:
     )
 
 
-def finish(*words: str, by: tuple[str, str] = BRISK) -> int:
+def finish(*words: str, by: tuple[str, ...]) -> int:
     process = start(*words, by=by)
     _, error = process.communicate(timeout=240)
     assert "Traceback" not in error, error
@@ -52,11 +53,16 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def whole(data: Path) -> tuple[Path, float]:
-    return uninterrupted(data, data.parent / "whole", BRISK)
+def quick(warm: list[str]) -> tuple[str, ...]:
+    return (*warm, "pubc")
 
 
-def uninterrupted(data: Path, out: Path, by: tuple[str, str]) -> tuple[Path, float]:
+@pytest.fixture(scope="module")
+def whole(data: Path, quick) -> tuple[Path, float]:
+    return uninterrupted(data, data.parent / "whole", quick)
+
+
+def uninterrupted(data: Path, out: Path, by: tuple[str, ...]) -> tuple[Path, float]:
     """A run without a kill, and how long it took after its folder appeared."""
     process = start(str(data), "--out", str(out), *SEEDS, by=by)
     while not (out / "run.json").exists() and process.poll() is None:
@@ -76,7 +82,7 @@ def kill_and_resume(
     seconds: float,
     kills: int,
     draw: random.Random,
-    by: tuple[str, str] = BRISK,
+    by: tuple[str, ...],
 ) -> int:
     """Start once, then kill and resume until that many kills have struck; returns hits."""
     words: tuple[str, ...] = (str(data), "--out", str(out), *SEEDS)
@@ -100,7 +106,7 @@ def struck(
     whole: tuple[Path, float],
     tmp_path: Path,
     kills: int,
-    by: tuple[str, str] = BRISK,
+    by: tuple[str, ...],
 ) -> None:
     reference, seconds = whole
     draw = random.Random(7)
@@ -116,8 +122,8 @@ def struck(
 
 
 @pytest.mark.timeout(600)
-def test_four_kills_change_nothing(data: Path, whole, tmp_path: Path):
-    struck(data, whole, tmp_path, 4)
+def test_four_kills_change_nothing(data: Path, whole, tmp_path: Path, quick):
+    struck(data, whole, tmp_path, 4, quick)
 
 
 @pytest.mark.slow
@@ -127,9 +133,9 @@ def test_fifty_kills_change_nothing(data: Path, tmp_path: Path):
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
-def test_a_polite_stop_is_prompt_and_resumable(data: Path, whole, tmp_path: Path, name: str):
+def test_a_polite_stop_is_prompt_and_resumable(data: Path, whole, tmp_path: Path, quick, name: str):
     out = tmp_path / "run"
-    process = start(str(data), "--out", str(out), *SEEDS)
+    process = start(str(data), "--out", str(out), *SEEDS, by=quick)
     while not (out / "run.json").exists():
         time.sleep(0.01)
     time.sleep(0.3 * whole[1])
@@ -141,18 +147,18 @@ def test_a_polite_stop_is_prompt_and_resumable(data: Path, whole, tmp_path: Path
         assert process.returncode == 5, error
         assert f"pubc filter --resume {out}" in error
         assert "Traceback" not in error
-        assert finish("--resume", str(out)) == 0
+        assert finish("--resume", str(out), by=quick) == 0
     assert outputs(out) == outputs(whole[0])
 
 
-def test_a_second_run_in_the_same_folder_is_refused(data: Path, tmp_path: Path):
+def test_a_second_run_in_the_same_folder_is_refused(data: Path, tmp_path: Path, quick):
     out = tmp_path / "run"
-    process = start(str(data), "--out", str(out), *SEEDS)
+    process = start(str(data), "--out", str(out), *SEEDS, by=BRISK)
     while not (out / "run.json").exists():
         time.sleep(0.01)
     os.kill(process.pid, signal.SIGSTOP)
     try:
-        second = start("--resume", str(out))
+        second = start("--resume", str(out), by=quick)
         document, error = second.communicate(timeout=120)
     finally:
         os.kill(process.pid, signal.SIGCONT)

@@ -15,6 +15,7 @@ from pubc.metrics import REFERENCES
 from pubc.results import read
 from tests.cli.calling import run
 
+gymnasium = pytest.importorskip("gymnasium")
 pytest.importorskip("mujoco")
 pytest.importorskip("d3rlpy")
 
@@ -32,6 +33,8 @@ def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         evaluation_trajectories=1,
     )
     monkeypatch.setitem(cells.SCALES, "small", small)
+    # An ant stands for a thousand steps, whatever it has learned.
+    monkeypatch.setattr(gymnasium.spec("Ant-v5"), "max_episode_steps", 100)
     monkeypatch.chdir(tmp_path)
 
 

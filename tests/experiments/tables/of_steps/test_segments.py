@@ -16,7 +16,7 @@ COLUMNS = {"segments", "weights", "everything", "best 10 %", "expert steps", "cl
 
 
 @pytest.fixture
-def tiny(monkeypatch, tmp_path) -> None:
+def tiny(brisk, monkeypatch, tmp_path) -> None:
     small = replace(segments.QUICK, updates=5, evaluation_trajectories=1)
     for module in (segments, step_evidence):
         monkeypatch.setattr(module, "TABLE", replace(module.TABLE, quick=small))
