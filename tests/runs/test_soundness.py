@@ -86,7 +86,7 @@ def test_stronger_evidence_outweighs_the_rounds_and_is_not_believed_yet():
     assert np.array_equal(found.kept, OTHER)
 
 
-CLEAR = replace(AGREES, kept=OTHER, apart=4.0)
+CLEAR = replace(AGREES, kept=OTHER, apart=4.5)
 """Evidence that is believed whatever the rounds say."""
 
 

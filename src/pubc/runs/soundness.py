@@ -41,7 +41,7 @@ confirms what it agrees with."""
 CONFIRMED_ANEW = {1: 9.0, 2: 6.0}
 """Standard deviations between its two sides from which evidence that begins with what the rounds
 found confirms it, by the number of seeds, from which it came to something else."""
-ALONE = 3.75
+ALONE = 4.0
 """The same from which it is believed although the rounds did not settle, or settled otherwise."""
 ALONE_IN = 16
 """In so many trajectories."""
