@@ -48,10 +48,13 @@ def measure(mixed, expert, count, draw, recipe, workers):
     began, used = time.perf_counter(), time.process_time()
     found = pubc.find_expert(mixed, seeds, recipe=recipe, random_seed=draw, workers=workers)
     others = ~found.seeds
+    counts = confusion(found.mask, truth)
     return {
         "status": found.status,
         "sound": found.sound,
-        "accuracy": confusion(found.mask, truth).accuracy,
+        "accuracy": counts.accuracy,
+        "precision": counts.precision,
+        "recall": counts.recall,
         "auc": roc_auc(found.confidence[others], truth[others]),
         "chance_wrong": found.weighed.chance_wrong,
         "borderline": float(found.quality.borderline.mean()),

@@ -141,9 +141,14 @@ def test_the_page_on_the_method_says_how_it_does_on_tasks_that_nothing_was_chose
     records = [json.loads(line) for line in (DOCS / "dev" / UNSEEN).read_text().splitlines()]
     right = [100 * record["accuracy"] for record in records]
     told = re.search(
-        r"Of their labels ([\d.]+) % are right, ([\d.]+) to ([\d.]+) % .*? (\d+) of the (\d+) ",
+        r"Of their labels ([\d.]+) % are right, ([\d.]+) to ([\d.]+) % .*? (\d+) of the (\d+) .*?"
+        r"([\d.]+) % is the expert's, .*? keeps ([\d.]+) %",
         (DOCS / "method.md").read_text(),
+        re.S,
     )
-    sound = sum(record["sound"] for record in records)
-    expected = (sum(right) / len(right), min(right), max(right))
-    assert told.groups() == (*(f"{figure:.1f}" for figure in expected), str(sound), str(len(right)))
+    sound, count = sum(record["sound"] for record in records), len(records)
+    labels = [f"{figure:.1f}" for figure in (sum(right) / count, min(right), max(right))]
+    sides = [
+        f"{100 * sum(r[name] for r in records) / count:.1f}" for name in ("precision", "recall")
+    ]
+    assert list(told.groups()) == [*labels, str(sound), str(count), *sides]
