@@ -101,6 +101,17 @@ def test_a_stopped_run_goes_on_only_with_the_marks_it_began_with(tmp_path, demo)
     assert FilterJob(tmp_path / "work", demo, ReadOptions()).progress().state == "interrupted"
 
 
+def test_a_log_of_somebody_else_stays(tmp_path, demo):
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "run-001.log").write_text("mine")
+    job = FilterJob(work, demo, ReadOptions(isolate="auto"))
+    assert "run-002" in job.words()
+    assert job.start(Labels((Mark("2", "good"), Mark("4", "good")))) == 2
+    job.stop()
+    assert (work / "run-001.log").read_text() == "mine"
+
+
 def test_a_failed_run_says_why(tmp_path, demo):
     (tmp_path / "work").mkdir()
     job = FilterJob(tmp_path / "work", tmp_path / "gone.npz", ReadOptions(isolate="auto"))

@@ -5,9 +5,14 @@ import json
 import numpy as np
 import pytest
 
+import pubc
 from pubc.storage import seal
 from tests.cli.calling import run
+from tests.pu.piles import pile
+from tests.reliability import quick_recipe
 from tests.report.build import make_run
+
+assert quick_recipe  # imported for its recipe
 
 
 def edit(path, key: str, value) -> None:
@@ -102,13 +107,24 @@ def test_going_on_with_a_finished_run_names_what_changed(tmp_path, capsys):
     assert "scores.csv is not as" in err
 
 
-def test_an_unsound_run_is_announced_by_who_uses_it(capsys, tmp_path):
-    from pubc.cli.console import warn_unsound
-
-    warn_unsound(tmp_path, {"sound": False, "status": "no_valley"})
-    assert "is not sound (status no_valley)" in capsys.readouterr().err
-    warn_unsound(tmp_path, {"sound": True})
-    assert capsys.readouterr().err == ""
+def test_an_unsound_run_is_announced_by_every_command_that_uses_it(capsys, tmp_path):
+    data, path = tmp_path / "one.npz", tmp_path / "run"
+    pubc.save(data, pile([8], steps=30, states=3))
+    words = ("filter", data, "--out", path, "--seed-episodes", "0,1", "--recipe", "quick")
+    assert run(capsys, *words, "--workers", "1")[0] == 0
+    status = json.loads((path / "run.json").read_text())["status"]
+    trained = ("--updates", "1", "--device", "cpu")
+    for words in (
+        ("filter", "--resume", path),
+        ("score", data, "--filter", path),
+        ("report", path, "--out", tmp_path / "page"),
+        ("weights", path, "--for", "torch", "--out", tmp_path / "weights.npy"),
+        ("train", path, "--out", tmp_path / "policy", *trained),
+        ("train", data, "--weights", path, "--out", tmp_path / "other", *trained),
+    ):
+        code, _, err = run(capsys, *words)
+        assert code == 0, err
+        assert f"is not sound (status {status})" in " ".join(err.split()), words
 
 
 @pytest.mark.parametrize("key", ["data.path", "kept_path", "seed.from"])

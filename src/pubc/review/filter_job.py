@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import os
 import re
 import shlex
 import signal
@@ -70,13 +71,20 @@ class FilterJob:
         found = [_NAME.fullmatch(path.name) for path in self._folder.iterdir()]
         return max((int(match.group(1)) for match in found if match), default=0)
 
+    def _free_number(self) -> int:
+        """The number of the next run: a log of that name is somebody else's and stays."""
+        number = self.number + 1
+        while os.path.lexists(self._log(number)):
+            number += 1
+        return number
+
     def path(self, number: int) -> Path:
         """Folder of a run."""
         return self._folder / f"run-{number:03d}"
 
     def words(self) -> str:
         """The command that a run of the page is, with the names of the next one."""
-        labels, out = self._folder / "labels.json", self.path(self.number + 1)
+        labels, out = self._folder / "labels.json", self.path(self._free_number())
         return shlex.join(["pubc", *self._flags(labels, out)])
 
     def start(self, labels: Labels) -> int:
@@ -92,7 +100,7 @@ class FilterJob:
             raise UsageError("A run is at work already. Wait for it, or stop it.")
         number = self.number
         if now.state != "interrupted" or self._asked(number) != labels:
-            number += 1
+            number = self._free_number()
             save_labels(self._labels(number), labels, self._data)
         request = {
             "data": str(self._data),

@@ -4,11 +4,13 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import pubc
 from pubc.cli.filtering.demo_command import mixture
 from pubc.cli.main import main
 from tests.brisk import quickened
+from tests.report.build import make_run
 
 
 def test_the_demo_finds_one_expert_among_three_policies(tmp_path: Path, capsys):
@@ -26,6 +28,24 @@ def test_the_demo_finds_one_expert_among_three_policies(tmp_path: Path, capsys):
     assert "accuracy" in said
     assert "the expert's       20        0" in said
     assert str(out / "run" / "scores.csv") in said
+
+
+@pytest.mark.parametrize("name", ["mixture.npz", "run"])
+def test_the_demo_replaces_nothing_but_an_earlier_demo(name, tmp_path, capsys):
+    theirs = tmp_path / name
+    if name == "run":
+        make_run(theirs, 12, 1)
+    else:
+        pubc.save(tmp_path / "own.npz", mixture()[:8])
+        assert main(["convert", str(tmp_path / "own.npz"), str(theirs)]) == 0
+    before = _content(tmp_path)
+    assert main(["demo", "--out", str(tmp_path)]) == 2
+    assert f"{name} is not of an earlier demo" in " ".join(capsys.readouterr().err.split())
+    assert _content(tmp_path) == before
+
+
+def _content(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_returns_alone_cannot_do_it():

@@ -7,6 +7,8 @@ experts are the point: returns cannot tell them apart, behaviour can.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
 from dataclasses import dataclass
 from importlib import resources
@@ -18,13 +20,19 @@ import numpy as np
 from pubc import formats
 from pubc.cli.console import facts, say
 from pubc.cli.filtering.filter_command import Filter
+from pubc.errors import PubcError, UsageError
+from pubc.pu.pile_statistics import survey
 from pubc.runs.filter_config import FilterConfig
+from pubc.runs.folder.run_folder import RunFolder
+from pubc.storage import read_manifest
 from pubc.trajectory import Columns, TrajectorySet
 
 __all__ = ["COMMAND", "Demo", "mixture"]
 
 EXPERT = "expert"
 SEEDS = 2
+_MARK = "demo"
+"""What the manifest of the mixture says, so that a second demo knows it."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +59,8 @@ class Demo:
         began = time.monotonic()
         data, run = self.out / "mixture.npz", self.out / "run"
         mixed = mixture()
-        formats.save_sealed(data, mixed, overwrite=True)
+        _refuse_others(data, run, mixed)
+        formats.save_sealed(data, mixed, overwrite=True, about={_MARK: True})
         if not self.json:
             say(f"{mixed} of Ant, 20 each of: expert, other_expert, weak -> {data}")
             say(f"$ pubc filter {data} --out {run} --seed-source {EXPERT} --truth {EXPERT}\n")
@@ -75,6 +84,34 @@ class Demo:
 
 
 COMMAND = Demo
+
+
+def _refuse_others(data: Path, run: Path, mixed: TrajectorySet) -> None:
+    """See that only an earlier demo is replaced.
+
+    Raises:
+        UsageError: Something else is there.
+    """
+    for path, ours in ((data, _is_demo_data(data)), (run, _is_demo_run(run, data, mixed))):
+        if os.path.lexists(path) and not ours:
+            raise UsageError(
+                f"{path} is not of an earlier demo, so it stays. Choose another folder with --out."
+            )
+
+
+def _is_demo_data(data: Path) -> bool:
+    with contextlib.suppress(PubcError):
+        return read_manifest(data).get(_MARK) is True
+    return False
+
+
+def _is_demo_run(run: Path, data: Path, mixed: TrajectorySet) -> bool:
+    with contextlib.suppress(PubcError):
+        told = RunFolder(run).read()
+        asked = told["data"]["path"], told["seed"]["source"], told["truth"]
+        same = survey(mixed).fingerprint == told["data"]["fingerprint"]
+        return same and asked == (str(data.resolve()), EXPERT, EXPERT)
+    return run.is_dir() and not any(run.iterdir())
 
 
 def mixture() -> TrajectorySet:

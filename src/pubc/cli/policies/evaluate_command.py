@@ -59,6 +59,11 @@ class Evaluate:
         if self.record is not None:
             results.check(self.record)
         environment = find_environment(self.policy, self.env)
+        if self.frames is not None:
+            from pubc.cli.policies.film import check_film, film
+            from pubc.policies.policy_folder import open_policy
+
+            check_film(environment, self.frames)
         document = measure(
             self.policy,
             environment,
@@ -68,14 +73,12 @@ class Evaluate:
             reference=self.reference,
             quiet=self.json,
         )
-        if self.frames is not None:
-            from pubc.cli.policies.film import film
-            from pubc.policies.policy_folder import open_policy
-
-            film(open_policy(self.policy), environment, self.frames, self.random_seed)
-            document["frames"] = str(self.frames)
+        # The record first: a machine that cannot draw does not take what was played.
         if self.record is not None:
             results.append(self.record, as_record(document))
+        if self.frames is not None:
+            film(open_policy(self.policy), environment, self.frames, self.random_seed)
+            document["frames"] = str(self.frames)
         if not self.json:
             _show(document)
         return document

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from pubc.storage import atomic_file, atomic_folder
 from pubc.streams import stream
 from pubc.trajectory import Array
 
-__all__ = ["film"]
+__all__ = ["check_film", "film"]
 
 _FILMS: dict[str, dict[str, Any]] = {
     ".gif": {"format": "GIF", "duration": 40, "loop": 0},
@@ -22,6 +23,18 @@ _FILMS: dict[str, dict[str, Any]] = {
 }
 _EVERY = 2
 """Simulators run faster than films: every second step is a frame."""
+
+
+def check_film(environment: str, out: Path) -> None:
+    """See that a film can be made, before anything is played for it.
+
+    Raises:
+        UsageError: Something is at its place, or the environment cannot be drawn.
+    """
+    if os.path.lexists(out):
+        raise UsageError(f"{out} exists already. Choose another name with --frames.")
+    if environments.spec(environment).maker != "gym":
+        raise UsageError(f"{environment} cannot be drawn; Gymnasium's environments can.")
 
 
 def film(policy: Policy, environment: str, out: Path, random_seed: int) -> None:
@@ -34,9 +47,10 @@ def film(policy: Policy, environment: str, out: Path, random_seed: int) -> None:
         random_seed: The evaluation's, so that the film shows its first trajectory.
 
     Raises:
-        UsageError: The environment cannot be drawn.
+        UsageError: `check_film` says no.
         EnvironmentFailure: This machine cannot draw.
     """
+    check_film(environment, out)
     world = environments.make(environment)
     played = play(world, policy, random_seed=random_seed, source="evaluation", index=0)
     start = int(stream(random_seed, "evaluation", 0, "environment").integers(2**31))
@@ -54,8 +68,6 @@ def film(policy: Policy, environment: str, out: Path, random_seed: int) -> None:
 
 def _frames(environment: str, actions: Array, start: int) -> Iterator[Array]:
     wanted = environments.spec(environment)
-    if wanted.maker != "gym":
-        raise UsageError(f"{environment} cannot be drawn; Gymnasium's environments can.")
     import gymnasium
 
     try:

@@ -1,0 +1,99 @@
+"""Every place that a command writes to: what is somebody else's there stays."""
+
+import contextlib
+import dataclasses
+import importlib
+import shutil
+from pathlib import Path
+
+import pytest
+
+import pubc
+from pubc.cli.commands import COMMANDS, module_of
+from pubc.cli.main import main
+from pubc.policies.policy_folder import save
+from tests.policies.sets import random_policy
+from tests.pu.piles import pile
+from tests.reliability import quick_recipe
+
+assert quick_recipe  # imported for its recipe
+
+FILTER = "filter d.npz --seed-episodes 0,1 --recipe quick --workers 1"
+PLAY = "--env Pendulum-v1 --episodes 1"
+WRITTEN = {
+    ("filter", "out"): f"{FILTER} --out folder",
+    ("score", "out"): "score d.npz --filter run --out file.csv",
+    ("weights", "out"): "weights run --for torch --out file.npy",
+    ("convert", "target"): "convert d.npz file.npz",
+    ("inspect", "plot"): "inspect d.npz --plot file.png",
+    ("report", "out"): "report run --out folder",
+    ("train", "out"): "train d.npz --out folder --updates 1 --device cpu",
+    ("export", "out"): "export policy file.pt",
+    ("evaluate", "frames"): f"evaluate policy {PLAY} --frames folder",
+    ("evaluate", "record"): f"evaluate policy {PLAY} --record file.jsonl",
+    ("compare", "plot"): f"compare policy other {PLAY} --plot file.png",
+    ("compare", "record"): f"compare policy other {PLAY} --record file.jsonl",
+    ("collect", "out"): "collect ant:E+W file.npz --trajectories-per-source 1",
+}
+"""A command line for each; the last word that begins with `folder` or `file` is the place."""
+ELSEWHERE = {
+    ("demo", "out"): "tests/cli/filtering/test_demo_command.py",
+    ("review", "out"): "tests/review/test_filter_job.py",
+    ("review", "labels"): "tests/review/test_desk.py",
+    ("report", "figures"): "tests/report/test_write_report.py",
+    ("experts", "out"): "tests/collect/test_train_experts.py",
+    ("train", "tensorboard"): "written by TensorBoard itself, under names of its own",
+    ("reproduce", "out"): "tests/cli/test_reproduce_command.py",
+}
+"""Folders into which several things go, each of which is looked at by itself."""
+WORLD = ("d.npz", "run", "policy", "other")
+READ = {
+    ("report", "paths"), ("score", "filter"), ("weights", "run_folder"), ("filter", "resume"),
+    ("export", "policy"), ("train", "weights"), ("verify", "path"), ("collect", "policies"),
+}  # fmt: skip
+"""Places that are only read, or gone on with."""
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("world")
+    pubc.save(folder / "d.npz", pile([4, 4], steps=30, states=3))
+    for seed, name in enumerate(("policy", "other")):
+        save(folder / name, random_policy(3, 1, seed=seed), about={"learner": "bc"})
+    with contextlib.chdir(folder):
+        assert main([*FILTER.split(), "--out", "run", "--json"]) == 0
+    return folder
+
+
+@pytest.mark.parametrize("forced", [False, True], ids=["", "--force"])
+@pytest.mark.parametrize("line", WRITTEN.values(), ids=lambda line: " ".join(line.split()[::4]))
+def test_what_is_somebody_elses_stays(line, forced, world, tmp_path, capsys):
+    for name in WORLD:
+        (tmp_path / name).symlink_to(world / name)
+    place = tmp_path / next(w for w in line.split() if w.startswith(("folder", "file")))
+    if place.suffix:
+        place.write_text("mine")
+    else:
+        place.mkdir()
+        (place / "thesis.txt").write_text("mine")
+    with contextlib.chdir(tmp_path):
+        code = main([*line.split(), *["--force"] * forced])
+    told = " ".join(capsys.readouterr().err.split())
+    assert code in (2, 3), told
+    assert place.name in told or "--force" in told
+    kept = place if place.suffix else place / "thesis.txt"
+    assert kept.read_text() == "mine"
+    assert {path.name for path in tmp_path.iterdir()} == {*WORLD, place.name}
+    if not place.suffix:
+        assert [path.name for path in place.iterdir()] == ["thesis.txt"]
+    shutil.rmtree(tmp_path)
+
+
+def test_every_path_of_every_command_is_known_here():
+    found = set()
+    for name in COMMANDS:
+        command = importlib.import_module(module_of(name)).COMMAND
+        if dataclasses.is_dataclass(command):
+            fields = dataclasses.fields(command)
+            found |= {(name, field.name) for field in fields if "Path" in str(field.type)}
+    assert found == {*WRITTEN, *ELSEWHERE, *READ}
