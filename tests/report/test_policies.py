@@ -12,6 +12,8 @@ from pubc.report import write_report
 from pubc.report.policies import policies
 from pubc.report.run_figures import write_figures
 from pubc.results import Record, append
+from pubc.storage import seal
+from tests.cli.calling import run
 from tests.report.browser import needs_browser
 from tests.report.build import make_run
 from tests.report.reading import Page
@@ -24,6 +26,7 @@ def make_policy(path, learner, random_seed, losses):
     (path / "policy.safetensors").write_bytes(b"")
     lines = [{"epoch": e, "loss": v, "held_out": 2 * v} for e, v in enumerate(losses, 1)]
     (path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    seal(path, kind="policy")
     return path
 
 
@@ -115,6 +118,30 @@ def test_metrics_that_are_none_are_refused_in_one_sentence(tmp_path):
     (folder / "metrics.jsonl").write_text("[1, 2]\n")
     with pytest.raises(DataError, match="one JSON object with an epoch per line"):
         policies([folder], [])
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "config.json", "policy.safetensors"])
+@pytest.mark.parametrize("figures", [False, True])
+def test_a_policy_that_was_changed_is_not_drawn(name, figures, tmp_path, capsys):
+    folder = make_policy(tmp_path / "bc", "bc", 0, [1.0, 0.5])
+    words = ["report", folder, "--out", tmp_path / "page"]
+    words += ["--figures", tmp_path / "figures"] if figures else []
+    with (folder / name).open("a") as file:
+        file.write("\n")
+    code, _, err = run(capsys, *words)
+    assert code == 3
+    assert name in err
+    assert "The policy was changed after it was written" in err
+    assert not (tmp_path / "page").exists()
+    assert not (tmp_path / "figures").exists()
+
+
+def test_a_policy_without_a_manifest_is_not_drawn(tmp_path, capsys):
+    folder = make_policy(tmp_path / "bc", "bc", 0, [1.0, 0.5])
+    (folder / "manifest.json").unlink()
+    code, _, err = run(capsys, "report", folder, "--out", tmp_path / "page")
+    assert code == 3
+    assert "manifest.json" in err
 
 
 def test_every_score_on_the_page_is_the_records_own(tmp_path, learned):

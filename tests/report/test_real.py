@@ -68,10 +68,10 @@ def test_the_command_in_the_report_makes_the_same_run_again(made, tmp_path, caps
 
 
 def test_a_report_that_fails_costs_no_run(tmp_path, capsys, monkeypatch):
-    def fail(paths):
+    def fail(path):
         raise RuntimeError("no ink")
 
-    monkeypatch.setattr("pubc.report.write_report", fail)
+    monkeypatch.setattr("pubc.report.draw_report", fail)
     pubc.save(tmp_path / "mixed.npz", pile([4, 4]))
     words = ["--seed-episodes", "0,1", "--recipe", "quick", "--out", str(tmp_path / "run")]
     assert main(["filter", str(tmp_path / "mixed.npz"), *words]) in (0, 6)

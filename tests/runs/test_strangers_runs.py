@@ -1,11 +1,14 @@
 """A run folder may come from a stranger: it is refused in words, never by a crash (L5, L6)."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import pubc
+from pubc.api.expert_finder import ExpertFinder
+from pubc.errors import DataError
 from pubc.storage import seal
 from tests.cli.calling import run
 from tests.pu.piles import pile
@@ -95,6 +98,58 @@ def test_training_refuses_swapped_trajectories_and_names_them(tmp_path, capsys):
     code, _, err = run(capsys, "train", path, "--out", tmp_path / "policy")
     assert code == 3
     assert "kept.npz is not as `pubc filter` wrote it" in err
+
+
+def users(path, folder):
+    """Every command that believes a finished run."""
+    return {
+        "score": ("score", folder / "absent.npz", "--filter", path),
+        "weights": ("weights", path, "--for", "torch", "--out", folder / "weights.npy"),
+        "train": ("train", path, "--out", folder / "policy"),
+        "train --weights": ("train", "--weights", path, "--out", folder / "policy"),
+        "report": ("report", path),
+        "report --out": ("report", path, "--out", folder / "page"),
+        "review": ("review", path, "--no-browser"),
+    }
+
+
+USERS = list(users("", Path()))
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_an_edited_document_is_believed_by_nobody(user, tmp_path, capsys):
+    path = make_run(tmp_path / "run", 12, 1)
+    document = json.loads((path / "run.json").read_text())
+    document |= {"network_threshold": -9, "sound": True}
+    (path / "run.json").write_text(json.dumps(document))
+    code, _, err = run(capsys, *users(path, tmp_path)[user])
+    assert code == 3, err
+    assert "run.json is not as `pubc filter` wrote it" in err
+    assert [file.name for file in tmp_path.iterdir()] == ["run"]
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_a_run_without_a_manifest_is_not_finished(user, tmp_path, capsys):
+    path = make_run(tmp_path / "run", 12, 1)
+    (path / "manifest.json").unlink()
+    code, _, err = run(capsys, *users(path, tmp_path)[user])
+    assert code == 3, err
+    assert f"the run is not finished. Go on with: pubc filter --resume {path}" in err
+    assert [file.name for file in tmp_path.iterdir()] == ["run"]
+    assert not (path / "report.html").exists()
+
+
+@pytest.mark.parametrize("how", ["edited", "no manifest"])
+def test_a_finder_is_not_loaded_from_such_a_run(how, tmp_path):
+    path = make_run(tmp_path / "run", 12, 1)
+    if how == "edited":
+        with (path / "run.json").open("a") as file:
+            file.write("\n")
+    else:
+        (path / "manifest.json").unlink()
+    words = {"edited": r"run\.json is not as", "no manifest": "the run is not finished"}
+    with pytest.raises(DataError, match=words[how]):
+        ExpertFinder.load(path)
 
 
 def test_going_on_with_a_finished_run_names_what_changed(tmp_path, capsys):

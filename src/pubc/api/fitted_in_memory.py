@@ -65,11 +65,11 @@ class FittedInMemory:
 
     def write(self, path: Path, overwrite: bool) -> None:
         """Everything that `pubc filter` writes, with the networks and the result of the fit."""
-        from pubc.report import write_report
+        from pubc.report import draw_report
 
         listener = Listener(
             warn=lambda sentence: warnings.warn(sentence, stacklevel=4),
-            draw=lambda path: write_report([path]),
+            draw=draw_report,
         )
         with run_in_one_go(path, force=overwrite) as folder:
             folder.begin(self.planned.document)

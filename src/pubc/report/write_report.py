@@ -11,7 +11,6 @@ from pubc.runs.folder.round_files import UNREADABLE
 from pubc.runs.folder.run_folder import is_run
 from pubc.runs.folder.run_reading import Run, read_run, unreadable
 from pubc.storage import (
-    MANIFEST,
     atomic_file,
     atomic_folder,
     claim,
@@ -21,7 +20,7 @@ from pubc.storage import (
     verify,
 )
 
-__all__ = ["Found", "find", "write_report"]
+__all__ = ["Found", "draw_report", "find", "write_report"]
 
 KIND = "report"
 NAMES = ("report.html", "report.md", "report.json")
@@ -31,7 +30,8 @@ NAMES = ("report.html", "report.md", "report.json")
 class Found:
     """What the paths of one report hold."""
 
-    def __init__(self, paths: Sequence[Path]) -> None:
+    def __init__(self, paths: Sequence[Path], *, sealed: bool = True) -> None:
+        from pubc.policies.policy_folder import read_config
         from pubc.report.policies import is_policy, is_records
 
         self.runs: list[Run] = []
@@ -39,8 +39,9 @@ class Found:
         self.files: list[Path] = []
         for path in paths:
             if is_run(path):
-                self.runs.append(read_run(path))
+                self.runs.append(read_run(path, sealed=sealed))
             elif is_policy(path):
+                read_config(path)  # refuses a folder that is not as its manifest says
                 self.folders.append(path)
             elif is_records(path):
                 self.files.append(path)
@@ -70,8 +71,8 @@ def find(paths: Sequence[Path]) -> Found:
 def write_report(folders: Sequence[Path], out: Path | None = None, *, force: bool = False) -> Path:
     """Write report.html, report.md and report.json, and return the path of the page.
 
-    The report of one run goes into its folder, whose manifest is renewed where it has one; all
-    other files must be as the manifest says. Any other report gets a folder of its own.
+    The report of one run goes into its folder, whose manifest is renewed; all other files must be
+    as the manifest says. Any other report gets a folder of its own.
 
     Args:
         folders: Run folders, policy folders and files of records.
@@ -90,18 +91,9 @@ def write_report(folders: Sequence[Path], out: Path | None = None, *, force: boo
     if place is not None:
         claim(place, KIND, force=force or out is None)
     found = find(folders)
-    try:
-        texts = _texts(found)
-    except PubcError:
-        raise
-    except UNREADABLE as error:
-        # A run, policy or records of a stranger may lack what ours always say.
-        raise unreadable(folders[0], error) from error
+    texts = _texts(found, folders[0])
     if place is None:
         run = found.runs[0].path
-        if not (run / MANIFEST).exists():  # it is being finished, and sealed with its report
-            _write(run, texts)
-            return run / NAMES[0]
         with lock(run):
             _refuse_damage(run)
             renew_files(run, texts)
@@ -111,7 +103,27 @@ def write_report(folders: Sequence[Path], out: Path | None = None, *, force: boo
     return place / NAMES[0]
 
 
-def _texts(found: Found) -> dict[str, bytes]:
+def draw_report(run: Path) -> None:
+    """Write the report into a run that is being finished, and will be sealed with it.
+
+    Raises:
+        DataError: Its files contradict each other.
+        EnvironmentFailure: The disk said no.
+    """
+    _write(run, _texts(Found([run], sealed=False), run))
+
+
+def _texts(found: Found, first: Path) -> dict[str, bytes]:
+    try:
+        return _drawn(found)
+    except PubcError:
+        raise
+    except UNREADABLE as error:
+        # A run, policy or records of a stranger may lack what ours always say.
+        raise unreadable(first, error) from error
+
+
+def _drawn(found: Found) -> dict[str, bytes]:
     from pubc.report.compare_runs import comparison
     from pubc.report.page import render
     from pubc.report.policies import policies

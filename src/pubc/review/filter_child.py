@@ -53,7 +53,7 @@ def _stop_with_the_server() -> None:
 
 def _filter(request: dict[str, Any]) -> None:
     from pubc.formats import ReadOptions
-    from pubc.report import write_report
+    from pubc.report import draw_report
     from pubc.runs.filter_config import FilterConfig
     from pubc.runs.filter_run import Listener, carry_out, resume
 
@@ -61,7 +61,7 @@ def _filter(request: dict[str, Any]) -> None:
         name: tuple(value) if isinstance(value, list) else value
         for name, value in request["reading"].items()
     }
-    listener = Listener(draw=lambda folder: write_report([folder]))
+    listener = Listener(draw=draw_report)
     out = Path(request["out"])
     config = FilterConfig(labels=Path(request["labels"]), reading=ReadOptions(**reading))
     if (out / "run.json").is_file():

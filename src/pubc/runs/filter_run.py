@@ -140,6 +140,7 @@ def resume(out: Path, given: FilterConfig = DEFAULTS, *, listener: Listener = SI
     before = folder.read()
     if folder.finished:
         raise UsageError(f"{out} is finished already: {before['status']}.")
+    folder.check_unsealed_networks()
     with clock.measure("read"):
         data, config = restore(before, given)
         planned = plan(config, data)

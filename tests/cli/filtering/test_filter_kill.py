@@ -177,3 +177,15 @@ def test_changed_data_cannot_be_resumed(data: Path, tmp_path: Path, capsys):
     pubc.save(moved, pile([8, 8], steps=200, states=3, random_seed=1), overwrite=True)
     assert main(["filter", "--resume", str(out)]) == 2
     assert "changed since the run began" in capsys.readouterr().err
+
+
+def test_a_network_that_changed_in_an_unfinished_run_is_named(data: Path, tmp_path: Path, capsys):
+    out = tmp_path / "run"
+    assert main(["filter", str(data), "--out", str(out), *SEEDS, "--recipe", "quick"]) in (0, 6)
+    (out / "manifest.json").unlink()
+    network = next((out / "classifiers").glob("*.safetensors"))
+    changed = bytearray(network.read_bytes())
+    changed[-3] ^= 1
+    network.write_bytes(bytes(changed))
+    assert main(["filter", "--resume", str(out)]) == 3
+    assert f"{network.name}: not the network" in " ".join(capsys.readouterr().err.split())

@@ -7,8 +7,10 @@ import pytest
 
 import pubc
 from pubc.policies.policy_folder import save
+from pubc.storage import seal
 from tests.cli.calling import run_line
 from tests.policies.sets import random_policy, tiny
+from tests.report.build import make_run
 
 pytest.importorskip("gymnasium")
 pytestmark = pytest.mark.usefixtures("in_folder")
@@ -82,19 +84,17 @@ def test_evaluating_on_the_way_needs_to_know_where(data: Path, capsys):
 
 
 def test_what_a_filter_kept_is_trained_on(data: Path, capsys):
-    Path("RUN").mkdir()
+    made = make_run(Path("RUN"), 12, 1)
+    (made / "kept.npz").unlink()
     pubc.save("RUN/kept.npz", tiny(trajectories=7, observations=3, actions=1))
-    run_file = Path("RUN/run.json")
-    run_file.write_text(
-        json.dumps({"kind": "filter", "status": "converged", "kept_path": "kept.npz"})
-    )
+    seal(made, kind="filter")
     code, out, _ = run_line("train RUN --out p --epochs 1 --json", capsys)
     assert code == 0
     assert json.loads(out)["trajectories"] == 7
-    run_file.write_text(json.dumps({"kind": "filter", "status": "running"}))
-    code, _, err = run_line("train RUN --out q", capsys)
-    assert (code, "not finished" in err) == (2, True)
-    run_file.write_text(json.dumps({"kind": "filter", "status": "no_valley", "kept_path": None}))
+    document = json.loads((made / "run.json").read_text())
+    document |= {"status": "no_valley", "kept_path": None}
+    (made / "run.json").write_text(json.dumps(document))
+    seal(made, kind="filter")
     code, _, err = run_line("train RUN --out q", capsys)
     assert (code, "kept no trajectories" in err) == (3, True)
 

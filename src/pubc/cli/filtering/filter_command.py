@@ -117,7 +117,7 @@ class Filter:
     @contextmanager
     def _listener(self) -> Iterator[Listener]:
         """Progress and a line per round for people; the report in any case."""
-        from pubc.report import write_report
+        from pubc.report import draw_report
         from pubc.runs.filter_run import Listener
 
         def line(current: Round) -> None:
@@ -130,7 +130,7 @@ class Filter:
                 on_round=line,
                 tell=lambda word: show(next(done), word),
                 warn=warn,
-                draw=lambda folder: write_report([folder]),
+                draw=draw_report,
             )
 
 

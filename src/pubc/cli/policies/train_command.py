@@ -272,8 +272,9 @@ def _dataset(path: Path) -> Path:
 
     if not is_run(path):
         return path
+    kept = RunFolder(path).kept()
     warn_unsound(path, RunFolder(path).read())
-    return RunFolder(path).kept()
+    return kept
 
 
 def _plain(value: Any) -> Any:

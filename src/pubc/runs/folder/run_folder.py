@@ -16,7 +16,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from pubc.errors import DataError, UsageError
+from pubc.errors import DataError
 from pubc.pu.rounds import Round
 from pubc.runs.folder.document_types import check_complete, check_types
 from pubc.runs.folder.round_files import read_rounds, save_round
@@ -100,16 +100,18 @@ class RunFolder:
         """What run.json says of a finished run.
 
         Raises:
-            DataError: It is not finished, not a filter run, or says too little to be one.
+            DataError: It is not finished, not a filter run, says too little to be one, or its
+                run.json is not as the run left it.
         """
         document = self.read()
-        if not self.finished:
+        if not self.finished or document.get("status") == "running":
             raise DataError(
                 f"{self.path}: the run is not finished. Go on with: "
                 f"pubc filter --resume {self.path}",
                 code="unfinished",
             )
         read_manifest(self.path, kind=KIND)
+        self.check_parts("run.json")
         check_complete(self.path, document)
         return document
 
@@ -120,6 +122,23 @@ class RunFolder:
             DataError: A network was changed, is missing, or was added.
         """
         self.check_parts(f"{self.shelf.name}/", code="bad_weights")
+
+    def check_unsealed_networks(self) -> None:
+        """See that the networks of a run that goes on are as it left them.
+
+        Raises:
+            DataError: One was changed.
+        """
+        from pubc.nets.files import load_tensors
+
+        for path in sorted(self.shelf.glob("*.safetensors")):
+            try:
+                load_tensors(path)
+            except DataError as error:
+                raise DataError(
+                    f"{path}: not the network that the run left there. Begin anew with --force.",
+                    code="bad_weights",
+                ) from error
 
     def check_parts(self, *names: str, code: str = "changed") -> None:
         """See that parts of a finished run are as it left them.
@@ -144,22 +163,15 @@ class RunFolder:
         """Where the kept trajectories lie.
 
         Raises:
-            UsageError: The run is not finished.
-            DataError: It kept nothing, or this is not the folder of a filter run.
+            DataError: It is no finished run, it kept nothing, or what it kept was changed since.
         """
-        document = self.read()
-        name = document.get("kept_path")
-        if document.get("status") == "running":
-            raise UsageError(
-                f"{self.path}: the filter has not finished. `pubc filter --resume` goes on."
-            )
+        name = self.check_finished().get("kept_path")
         if not isinstance(name, str) or Path(name).name != name:
             raise DataError(
                 f"{self.path}: the filter kept no trajectories, so there is nothing to learn from.",
                 code="empty",
             )
-        if self.finished:
-            self.check_parts("run.json", name)
+        self.check_parts(name)
         return self.path / name
 
     def save_round(self, done: Round) -> None:

@@ -24,8 +24,8 @@ from pubc.storage import final_name
 
 __all__ = ["Run", "read_run", "unreadable"]
 
-_READ = ("run.json", "scores.csv", "rounds", "steps.", "borderline_steps.npz")
-"""How the names of the files begin that a run is read from."""
+_READ = ("scores.csv", "rounds", "steps.", "borderline_steps.npz")
+"""How the names of the files begin that a run is read from, beside run.json."""
 Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
@@ -101,22 +101,21 @@ class Run:
                     yield position, values[end - lengths[position] : end]
 
 
-def read_run(path: Path) -> Run:
+def read_run(path: Path, *, sealed: bool = True) -> Run:
     """Read the folder of a finished filter run.
+
+    Args:
+        path: The folder.
+        sealed: Whether it must have its manifest and be as that says. Only who is finishing a run
+            may go without: its report is drawn before the manifest is written.
 
     Raises:
         DataError: It is another kind of folder, not finished, or changed since it was written,
             or its files contradict each other.
     """
     folder = RunFolder(path)
-    document = folder.read()
-    if document.get("status") == "running":
-        raise DataError(
-            f"{path}: the run is not finished, so there is nothing to report yet. Go on with: "
-            f"pubc filter --resume {path}",
-            code="unfinished",
-        )
-    if folder.finished:
+    document = folder.check_finished() if sealed else folder.read()
+    if sealed:
         folder.check_parts(*_READ)
     try:
         scores = read_scores(path / "scores.csv")

@@ -95,7 +95,7 @@ def read_judged(folder: Path) -> JudgedRun:
     """
     run = RunFolder(folder)
     document = run.check_finished()
-    run.check_parts("run.json", STEPS_FILE)
+    run.check_parts(STEPS_FILE)
     return JudgedRun(folder, document)
 
 
