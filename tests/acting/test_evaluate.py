@@ -1,6 +1,11 @@
 """Evaluation: seeded, paired, and the same for any number of processes."""
 
 import functools
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -89,3 +94,32 @@ def test_a_source_plays_the_trajectories_that_are_collected_under_its_name(polic
     assert played[1].total_reward == collected.total_reward
     other = list(evaluate(policy, "Pendulum-v1", episodes=2, random_seed=3))
     assert other[1].total_reward != collected.total_reward
+
+
+def _children(pid: int) -> list[int]:
+    found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(one) for one in found if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+@pytest.mark.parametrize("later", [0.1, 0.6])
+def test_an_interrupt_of_all_processes_is_one_sentence(policy, tmp_path, later):
+    words = ["evaluate", str(tmp_path / "p"), "--env", "Pendulum-v1", "--processes", "2"]
+    parent = subprocess.Popen(
+        [sys.executable, "-m", "pubc", *words, "--episodes", "2000", "--json"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    until = time.monotonic() + 60
+    while len(workers := _children(parent.pid)) < 2 and time.monotonic() < until:
+        time.sleep(0.02)
+    time.sleep(later)
+    os.killpg(parent.pid, signal.SIGINT)
+    _, told = parent.communicate(timeout=60)
+    assert parent.returncode == 5
+    assert told.startswith("pubc: interrupted")
+    assert told.count("\n") == 1
+    assert len(workers) == 2
+    assert not [one for one in workers if Path(f"/proc/{one}").exists()]

@@ -7,10 +7,15 @@ policy that is evaluated with the same random seed, so policies can be compared 
 from __future__ import annotations
 
 import multiprocessing
+import os
+import signal
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
@@ -109,15 +114,18 @@ def evaluate(
 
 
 def _in_processes(setup: dict[str, Any], episodes: int, processes: int) -> Iterator[Played]:
+    context = multiprocessing.get_context("spawn")
+    theirs, ours = context.Pipe(duplex=False)
     pool = ProcessPoolExecutor(
         min(processes, episodes),
-        mp_context=multiprocessing.get_context("spawn"),
+        mp_context=context,
         initializer=_start,
-        initargs=(setup,),
+        initargs=(setup, theirs),
     )
-    with pool:
-        waiting = [pool.submit(_work, index) for index in range(episodes)]
+    with ours, theirs, pool:
         try:
+            with _interrupts_held_back():
+                waiting = [pool.submit(_work, index) for index in range(episodes)]
             for done in as_completed(waiting):
                 yield done.result()
         except BrokenProcessPool:
@@ -125,18 +133,48 @@ def _in_processes(setup: dict[str, Any], episodes: int, processes: int) -> Itera
                 "A process that played trajectories ended without a word, most likely for lack "
                 "of memory. Try fewer --processes."
             ) from None
-        finally:
-            for one in waiting:
-                one.cancel()
+        except BaseException:
+            ours.close()  # what is under way is for nobody: the processes end at once
+            raise
+
+
+@contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """Let Ctrl-C wait inside; processes that start here are deaf to it for life.
+
+    It reaches the parent alone, which then ends them. Loading libraries, they would print traces.
+    """
+    came: list[int] = []
+    before = signal.getsignal(signal.SIGINT)
+    # Any thread of ours may be given the signal, but handlers run in the main one.
+    listening = before is not None and threading.current_thread() is threading.main_thread()
+    if listening:
+        signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if listening:
+            signal.signal(signal.SIGINT, before)
+    if came:
+        signal.raise_signal(signal.SIGINT)
 
 
 _WORKER: dict[str, Any] = {}
 """What a process of the pool plays with; filled once by `_start`."""
 
 
-def _start(setup: dict[str, Any]) -> None:
+def _start(setup: dict[str, Any], parent: Connection) -> None:
     # An error here would only say that the pool broke, so it waits for the first trajectory.
     _WORKER.update(setup)
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: Connection) -> None:
+    """Nothing is ever said on this line; its end is the end of the parent or of its interest."""
+    parent.poll(None)
+    os._exit(0)
 
 
 def _work(index: int) -> Played:

@@ -112,7 +112,7 @@ def misbehave(tmp_path, monkeypatch):
     """Let the npz reader of every child process run some code instead."""
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text(MISBEHAVED)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"), prepend=os.pathsep)
 
     def choose(code: str) -> None:
         monkeypatch.setenv("PUBC_TEST_READER", code)
@@ -140,6 +140,33 @@ def test_a_reader_that_misbehaves_dies_alone(tmp_path, misbehave, code, told):
     left = set(os.listdir(os.environ.get("TMPDIR", "/tmp"))) - before
     # Other processes may be reading something at the same time.
     assert not [name for name in left if re.match(rf"pubc-.*-{os.getpid()}-", name)]
+
+
+def under(kilobytes: int, path: Path) -> subprocess.CompletedProcess[str]:
+    """Inspect a file in a child where the user has set a memory limit."""
+    words = ["inspect", str(path), "--isolate", "on", "--no-cache"]
+    return subprocess.run(
+        [sys.executable, "-m", "pubc", *words],
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (kilobytes << 10,) * 2),
+        timeout=120,
+    )
+
+
+def test_a_memory_limit_of_the_user_that_suffices_is_kept(tmp_path):
+    done = under(600_000, samples.npz(tmp_path))
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("code", [CRASH, BLOAT], ids=["crash", "bloat"])
+def test_a_death_under_a_memory_limit_of_the_user_names_the_limit(tmp_path, misbehave, code):
+    path = samples.npz(tmp_path)
+    misbehave(code)
+    done = under(600_000, path)
+    assert done.returncode == 4, done.stderr
+    assert "memory limit (ulimit -v) of 600,000 kB; raise it" in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def test_a_loop_in_a_small_file_is_told_within_five_seconds(tmp_path, misbehave):

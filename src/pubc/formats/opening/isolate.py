@@ -33,6 +33,8 @@ __all__ = ["Answer", "Limits", "parse_in_child"]
 
 MEMORY = 512 << 20
 """What any file may use beyond the interpreter with its libraries."""
+LIBRARIES = 512 << 20
+"""What the interpreter with its libraries takes at most."""
 UNPACKING = 16
 """Bytes of memory per byte of file on top; compressed robot data rarely unpacks tenfold."""
 PATIENCE = 3
@@ -101,6 +103,7 @@ def parse_in_child(
     Raises:
         PubcError: What the reader raised, with all its fields.
         DataError: `reader_died`: the reader crashed, or went beyond its limits.
+        EnvironmentFailure: It died where a memory limit of the user leaves it less than those.
     """
     request = {
         "path": str(path),
@@ -143,8 +146,19 @@ def _understand(path: Path, told: bytes, code: int, limits: Limits) -> Answer:
     if code < 0:
         how = f"it was ended by {signal.Signals(-code).name}"
     if code in (-signal.SIGPROF, -signal.SIGXCPU):
-        how = f"it used up {limits.processor} seconds of processor time"
-    raise _died(path, how)
+        raise _died(path, f"it used up {limits.processor} seconds of processor time")
+    raise _short_of_memory(path, limits.memory) or _died(path, how)
+
+
+def _short_of_memory(path: str | Path, memory: int) -> EnvironmentFailure | None:
+    """What to say of a death if the user's own limit left the reader less than it may use."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY or limit >= LIBRARIES + memory:
+        return None
+    return EnvironmentFailure(
+        f"{path}: the reader died under the memory limit (ulimit -v) of {limit >> 10:,} kB; raise "
+        f"it to {(LIBRARIES + memory) >> 10:,} kB or more, or start from a shell without one."
+    )
 
 
 def _died(path: Path, how: str) -> DataError:
@@ -172,12 +186,13 @@ def _main() -> None:
     os.dup2(2, 1)  # whatever a library prints must not pass for the answer
     request = json.loads(sys.stdin.buffer.read())
     _confine()
+    users = _short_of_memory(request["path"], request["limits"]["memory"])
     try:
         answer = _serve(request)
     except PubcError as error:
         answer = {"error": _facts(error)}
     except MemoryError:
-        answer = {"error": _facts(_too_large(request))}
+        answer = {"error": _facts(users or _too_large(request))}
     os.write(answering, json.dumps(answer).encode())
     # Some libraries crash while they unload after a damaged file; the answer stands.
     os._exit(0)
@@ -206,6 +221,9 @@ def _limit(limits: dict[str, int]) -> None:
     except OSError:
         return
     limit = pages * resource.getpagesize() + limits["memory"]
+    users, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if users != resource.RLIM_INFINITY:
+        limit = min(limit, users)  # a process may not raise its limit
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
