@@ -11,9 +11,10 @@ from pubc.errors import DataError
 from pubc.formats.core.selection import Selection
 from pubc.formats.lerobot import lerobot_cut, lerobot_films
 from pubc.formats.lerobot import lerobot_read as lerobot
-from pubc.storage import verify
+from pubc.storage import seal, verify
 from tests.formats.lerobot_films import CAMERAS, film, pictures, seen, write_with_films
 from tests.formats.lerobot_sets import read_listed, write_episodes
+from tests.report.build import make_run
 
 pytest.importorskip("av")
 
@@ -105,11 +106,11 @@ def test_e1_missing_films_and_places_are_refused_in_words(tmp_path):
 
 def test_e1_what_was_kept_is_inspected_converted_and_trained_on(tmp_path, capsys):
     root = write_with_films(tmp_path / "set", [[0, 1], [2, 3]], LENGTHS)
-    run = tmp_path / "run"
-    run.mkdir()
+    run = make_run(tmp_path / "run", 12, 1)
     part(root, run / "kept.lerobot", [0, 2])
-    document = {"kind": "filter", "status": "converged", "kept_path": "kept.lerobot"}
+    document = {**json.loads((run / "run.json").read_text()), "kept_path": "kept.lerobot"}
     (run / "run.json").write_text(json.dumps(document))
+    seal(run, kind="filter")
     for words in (
         ["inspect", run / "kept.lerobot"],
         ["convert", run / "kept.lerobot", tmp_path / "kept.npz"],
