@@ -243,7 +243,8 @@ def test_e4_a_repository_of_lerobot_is_found_in_its_cache_or_told_how_to_fetch(
 def test_w12_the_page_says_what_is_opened_outside_the_child():
     text = " ".join((ROOT / "docs/reliability.md").read_text().split())
     assert "Commands parse everything" not in text
-    assert "Two things about HDF5 files are done by the command itself" in text
+    assert "Two things are done by the command itself" in text
+    assert "the tables of LeRobot with pyarrow" in text
 
 
 @needs_checkout
