@@ -44,6 +44,13 @@ def test_the_demo_replaces_nothing_but_an_earlier_demo(name, tmp_path, capsys):
     assert _content(tmp_path) == before
 
 
+def test_a_run_that_says_too_little_is_not_an_earlier_demo(tmp_path, capsys):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").write_text('{"kind": "filter"}')
+    assert main(["demo", "--out", str(tmp_path)]) == 2
+    assert "run is not of an earlier demo" in " ".join(capsys.readouterr().err.split())
+
+
 def _content(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 

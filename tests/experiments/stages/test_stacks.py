@@ -157,3 +157,12 @@ def test_what_cannot_be_stacked_is_left_to_a_training_alone(cache):
     assert plan_member(cache, Cell("r", "c", cell.dataset, None, curve)) is None
     data = LearnerSpec("data", "Pendulum-v1")
     assert plan_member(cache, Cell("r", "c", cell.dataset, None, data)) is None
+
+
+def test_what_is_no_list_of_ours_stays_among_the_stacks(cache):
+    folder = cache.root / "stacks"
+    (folder / "mine.training").mkdir(parents=True)
+    (folder / "mine.json").write_text('{"policies": ["mine"]}')
+    (folder / "odd.json").write_text('{"policies": 7}')
+    assert form_stacks([], 4, cache) == []
+    assert {path.name for path in folder.iterdir()} == {"mine.json", "mine.training", "odd.json"}

@@ -106,7 +106,8 @@ def _is_demo_data(data: Path) -> bool:
 
 
 def _is_demo_run(run: Path, data: Path, mixed: TrajectorySet) -> bool:
-    with contextlib.suppress(PubcError):
+    # A stranger's run may lack any of these.
+    with contextlib.suppress(PubcError, KeyError, TypeError):
         told = RunFolder(run).read()
         asked = told["data"]["path"], told["seed"]["source"], told["truth"]
         same = survey(mixed).fingerprint == told["data"]["fingerprint"]

@@ -125,7 +125,10 @@ def form_stacks(
 def _begun(cache: Cache) -> Iterator[tuple[str, ...]]:
     """The members of every stack that was begun and is not done."""
     for listed in sorted((cache.root / "stacks").glob("*.json")):
-        keys = tuple(map(str, read_json(listed)["policies"]))
+        told = read_json(listed).get("policies")
+        keys = tuple(map(str, told)) if isinstance(told, list) else ()
+        if not keys or StackJob(keys, ()).name != listed.stem:
+            continue  # the name of a list of ours is its hash
         if all(cache.has("policies", key) for key in keys):
             _clear(listed.with_suffix(""))
         else:
