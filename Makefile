@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Modules are compiled when they are first used: the environment holds twenty thousand of them.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 EXTRAS := dev,all
 
@@ -15,14 +16,14 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.core: $(BIN)/python pyproject.toml constraints.txt
-	$(PIP) install --constraint constraints.txt --editable '.[mujoco]'
+	$(PIP) install --no-compile --constraint constraints.txt --editable '.[mujoco]'
 	touch $@
 
 setup-test: $(VENV)/.test
 
 # torch first: with the pinned build in place no other package pulls another one.
 $(VENV)/.test: $(VENV)/.core pyproject.toml constraints.txt
-	$(PIP) install --constraint constraints.txt --editable '.[$(EXTRAS)]'
+	$(PIP) install --no-compile --constraint constraints.txt --editable '.[$(EXTRAS)]'
 	touch $@
 
 demo: setup

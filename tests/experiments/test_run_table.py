@@ -3,13 +3,16 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from pubc.engine.serial import Serial
 from pubc.experiments.cell import DatasetSpec
 from pubc.experiments.record_files import RecordFiles
-from pubc.experiments.run_table import Plan
+from pubc.experiments.run_table import Plan, reproduce
+from pubc.report.tables import read_tables
 from pubc.results import read
 from tests.experiments.tiny import labelled, plan, records, run
 
@@ -67,6 +70,40 @@ def test_records_are_read_back_in_the_order_of_the_table(whole, tmp_path):
     assert head["wall_seconds"] == 3.5
     assert (head["command"], head["cells"], head["rows"]) == ("the command", 12, ["push", "lift"])
     assert str(Path.home()) not in json.dumps([head, lines])
+
+
+def test_the_papers_size_has_files_of_its_own(whole, tmp_path):
+    chosen, found = whole
+    RecordFiles(tmp_path, chosen, "the command").write(1.0)
+    large = replace(chosen, scale=replace(chosen.scale, name="paper"))
+    RecordFiles(tmp_path, large, "the command").write(1.0)
+    small, big = read_tables(tmp_path)
+    assert (small.sheet.head.table, big.sheet.head.table) == ("tiny", "tiny-paper")
+    assert big.sheet.head.title == "A table for tests, at the paper's size"
+    assert len(big.sheet.records) == len(found)
+
+
+class _Six(Serial):
+    """Six workers on paper, and a note of how many each piece of work may use."""
+
+    workers = 6
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, int]] = []
+
+    def map(self, function, items):
+        self.told.append((function.func.__name__, function.args[0].workers))
+        return super().map(function, items)
+
+
+@pytest.mark.parametrize(("files", "each"), [(["push"], 6), (["push", "lift"], 3)])
+def test_workers_too_many_help_to_make_datasets(files, each, tmp_path):
+    given = {name: labelled(tmp_path / f"{name}.npz", sources=name == "push") for name in files}
+    engine = _Six()
+    steps = reproduce(plan(tmp_path, given, 1), engine)
+    next(steps)
+    next(steps)
+    assert engine.told == [("make_dataset", each)]
 
 
 def test_a_second_run_computes_nothing(whole):

@@ -1,7 +1,8 @@
 """What a run leaves for readers: the records of a table, and a head that says how they were made.
 
 OUT/records/TABLE.jsonl has one line per finished cell, in the order of the table; TABLE.json is
-its head. Both are written anew, whole or not at all, so that a page can be drawn at any time.
+its head; with `--scale paper` they are called TABLE-paper. Both are written anew, whole or not at
+all, so that a page can be drawn at any time.
 """
 
 from __future__ import annotations
@@ -71,10 +72,8 @@ class RecordFiles:
 
     def __init__(self, folder: Path, plan: Planned, command: str) -> None:
         self.plan, self.command = plan, command
-        self.lines, self.head = (
-            folder / f"{plan.table.name}.jsonl",
-            folder / f"{plan.table.name}.json",
-        )
+        self.name = _name(plan)
+        self.lines, self.head = folder / f"{self.name}.jsonl", folder / f"{self.name}.json"
         # A table is written anew every few seconds, but never over what is not a table of ours.
         claim(self.lines, "records", force=True, proof=_is_records)
         claim(self.head, "records", force=True, proof=_is_head)
@@ -100,8 +99,8 @@ class RecordFiles:
     def _head(self, seconds: float, cells: int) -> Mapping[str, Any]:
         plan, table = self.plan, self.plan.table
         return {
-            "table": table.name,
-            "title": table.title,
+            "table": self.name,
+            "title": _title(plan),
             "caption": table.caption,
             "scale": plan.scale.name,
             "scaled_down": table.differences(plan.scale),
@@ -132,6 +131,16 @@ class RecordFiles:
         """Every machine that has worked on the table."""
         here = _machine(self.plan.cache.device)
         return self.machines if here in self.machines else [*self.machines, here]
+
+
+def _name(plan: Planned) -> str:
+    """What the files are called: the paper's size has files of its own, beside the smaller."""
+    return f"{plan.table.name}-paper" if plan.scale.name == "paper" else plan.table.name
+
+
+def _title(plan: Planned) -> str:
+    title = plan.table.title
+    return f"{title}, at the paper's size" if plan.scale.name == "paper" else title
 
 
 def _is_records(path: Path) -> bool:

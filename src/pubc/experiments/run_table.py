@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -168,7 +168,7 @@ class _Run:
         learning = [cell for cell in by_seed if cell.learner is not None]
         self.total = len(datasets) + len(jobs) + len(learning)
         yield self._progress("")
-        for spec in self._map(make_dataset, datasets):
+        for spec in self._map(make_dataset, datasets, share=True):
             yield self._progress(f"dataset {spec.recipe or spec.name}")
         self._settle()
         for job in self._map(make_filter, self._sound(jobs)):
@@ -182,9 +182,16 @@ class _Run:
         self._settle()
         yield self._progress("")
 
-    def _map(self, work: Callable[[Cache, Any], str], todo: Mapping[str, Any]) -> Iterator[Any]:
+    def _map(
+        self, work: Callable[[Cache, Any], str], todo: Mapping[str, Any], *, share: bool = False
+    ) -> Iterator[Any]:
+        """Work through what is to be made; with `share`, workers too many help the others."""
         keys, items = list(todo), list(todo.values())
-        for outcome in self.engine.map(partial(work, self.cache), items):
+        cache = self.cache
+        if share and cache.workers:
+            each = max(1, self.engine.workers // max(1, len(items)))
+            cache = replace(cache, workers=each)
+        for outcome in self.engine.map(partial(work, cache), items):
             self.done += 1
             if outcome.error is not None:
                 self.broken[keys[outcome.index]] = outcome.error

@@ -275,7 +275,7 @@ class Reproduce:
         from pubc.report.tables import lines, read_table
 
         headline(plan.table.title)
-        made = read_table(files.lines.parent, plan.table.name).sheet
+        made = read_table(files.lines.parent, files.name).sheet
         for line in lines(made, width=shutil.get_terminal_size().columns):
             say(line)
         say(f"Scaled down: {plan.table.differences(plan.scale) or 'nothing'}")

@@ -96,7 +96,9 @@ def read_tables(folder: Path) -> list[Table]:
     if not names:
         raise DataError(f"{folder}: expected heads and records of tables.", code="no_records")
     places = {name: at for at, name in enumerate(_ORDER)}
-    ordered = sorted(names, key=lambda name: (places.get(name, len(_ORDER)), name))
+    ordered = sorted(
+        names, key=lambda name: (places.get(name.removesuffix("-paper"), len(_ORDER)), name)
+    )
     return [read_table(folder, name) for name in ordered]
 
 
