@@ -9,19 +9,30 @@ from typing import Any
 from markupsafe import Markup
 
 from pubc.report.page import asset, content_policy, environment
+from pubc.report.tables.headlines import Headline
 from pubc.report.tables.pages.footnotes import Footnotes
-from pubc.report.tables.pages.table_sentences import HOW_TO_READ, NOWHERE, UNEXPLAINED, facts, found
+from pubc.report.tables.pages.table_sentences import (
+    CLAIMS,
+    HOW_TO_READ,
+    NOWHERE,
+    UNEXPLAINED,
+    facts,
+    found,
+)
 from pubc.report.tables.records_folder import Table
 
 __all__ = ["as_html"]
 
 
-def as_html(tables: Sequence[Table], pictures: Mapping[str, bytes]) -> str:
+def as_html(
+    tables: Sequence[Table], pictures: Mapping[str, bytes], headlines: Sequence[Headline] = ()
+) -> str:
     """The whole page.
 
     Args:
         tables: In the order of the page.
         pictures: SVG files by the names of their tables.
+        headlines: What the paper claims, and what came of it.
     """
     style = "\n".join([asset("page.css"), asset("results.css")])
     return (
@@ -33,6 +44,8 @@ def as_html(tables: Sequence[Table], pictures: Mapping[str, bytes]) -> str:
             title="Results",
             how=HOW_TO_READ,
             nowhere=NOWHERE,
+            claims=CLAIMS,
+            headlines=headlines,
             tables=[_told(table, pictures) for table in tables],
         )
     )

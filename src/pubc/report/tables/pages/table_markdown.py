@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pubc.report.run_markdown import indented, safe
+from pubc.report.tables.headlines import Headline
 from pubc.report.tables.pages.footnotes import Footnotes
-from pubc.report.tables.pages.table_sentences import HOW_TO_READ, NOWHERE, UNEXPLAINED, facts, found
+from pubc.report.tables.pages.table_sentences import (
+    CLAIMS,
+    HOW_TO_READ,
+    NOWHERE,
+    UNEXPLAINED,
+    facts,
+    found,
+)
 from pubc.report.tables.records_folder import Table
 from pubc.report.tables.rounds_table import Rounds
 from pubc.report.tables.table_of_means import TableOfMeans
@@ -14,26 +22,44 @@ from pubc.report.tables.table_of_means import TableOfMeans
 __all__ = ["as_markdown"]
 
 
-def as_markdown(tables: Sequence[Table], figures: Mapping[str, str], records: str) -> str:
+def as_markdown(
+    tables: Sequence[Table],
+    figures: Mapping[str, str],
+    records: str,
+    headlines: Sequence[Headline] = (),
+) -> str:
     """The whole page.
 
     Args:
         tables: In the order of the page.
         figures: Where the picture of a table is, seen from the page.
         records: Where the records are, seen from the page.
+        headlines: What the paper claims, and what came of it.
     """
     parts = [
         "# Results",
         HOW_TO_READ,
-        f"This page is written by `pubc report` from [records]({records}); only the explanations "
-        "below *Where we fall short or differ* are by hand, in the notes beside the records.",
+        f"This page is written by `pubc report` from [records]({records}); only the verdicts on "
+        "claims and the explanations below *Where we fall short or differ* are by hand, in the "
+        "notes beside the records.",
         "\n".join(
             f"- [{_ticked(table.sheet.head.title)}](#{table.sheet.head.table})" for table in tables
         ),
+        *_headline_parts(headlines),
     ]
     for table in tables:
         parts += _table_parts(table, figures.get(table.sheet.head.table))
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _headline_parts(headlines: Sequence[Headline]) -> list[str]:
+    if not headlines:
+        return []
+    lines = [
+        f"- **{one.verdict.capitalize()}:** {_ticked(one.claim)} {_ticked(one.text)}"
+        for one in headlines
+    ]
+    return [f"## {CLAIMS}", "\n".join(lines)]
 
 
 def _table_parts(table: Table, figure: str | None) -> list[str]:

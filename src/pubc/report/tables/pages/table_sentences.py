@@ -9,7 +9,9 @@ from typing import Any
 from pubc.report.tables.records_folder import Explained
 from pubc.report.tables.table_of_means import TableOfMeans
 
-__all__ = ["HOW_TO_READ", "NOWHERE", "UNEXPLAINED", "duration", "facts", "found"]
+__all__ = ["CLAIMS", "HOW_TO_READ", "NOWHERE", "UNEXPLAINED", "duration", "facts", "found"]
+
+CLAIMS = "What the paper claims"
 
 HOW_TO_READ = (
     "Mean ± sample standard deviation over random seeds, and in brackets the figure printed in "

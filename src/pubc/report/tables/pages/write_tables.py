@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from pubc.report.drawing import encoded
+from pubc.report.tables.headlines import read_headlines
 from pubc.report.tables.pages.table_figures import draw
 from pubc.report.tables.pages.table_html import as_html
 from pubc.report.tables.pages.table_markdown import as_markdown
@@ -52,7 +53,7 @@ def write_results(records: Path, out: Path | None = None, *, force: bool = False
     """
     tables = read_tables(records)
     # Everything is drawn before anything is written: what is refused leaves no half of a page.
-    pictures = _pictures(tables)
+    pictures, headlines = _pictures(tables), read_headlines(records, tables)
     place = records.resolve().parent if out is None else out
     if place.suffix == ".md":
         pages, folder = [place], place.parent
@@ -65,9 +66,9 @@ def write_results(records: Path, out: Path | None = None, *, force: bool = False
     files = dict(zip(figures, pictures.values(), strict=False))
     for page in pages:
         if page.suffix == ".html":
-            text = as_html(tables, pictures)
+            text = as_html(tables, pictures, headlines)
         else:
-            text = as_markdown(tables, seen, _relative(records, page.parent))
+            text = as_markdown(tables, seen, _relative(records, page.parent), headlines)
         files[page] = page_bytes(text)
     write_marked(files, KIND, force=force or out is None)
     return Written(tuple(pages), tuple(figures), tuple(tables))
