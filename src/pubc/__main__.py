@@ -1,8 +1,8 @@
-"""`pubc` and `python -m pubc`: deaf to nothing, from the first line on."""
+"""`pubc` and `python -m pubc`: deaf to nothing, from the first line to the last."""
 
 import sys
 
-from pubc.cli.early_interrupt import listen
+from pubc.cli.early_interrupt import listen, listen_to_the_end
 
 __all__ = ["main"]
 
@@ -12,7 +12,9 @@ def main() -> int:
     listen()
     from pubc.cli.main import main as run
 
-    return run()
+    code = run()
+    listen_to_the_end()
+    return code
 
 
 if __name__ == "__main__":

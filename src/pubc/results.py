@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pubc.errors import DataError
-from pubc.storage import append_line, check_lines, parse_json
+from pubc.storage import append_lines, check_lines, parse_json
 
 __all__ = ["Record", "append", "check", "key_of", "read"]
 
@@ -44,13 +44,13 @@ def key_of(cell: Mapping[str, Any]) -> str:
     return hashlib.sha256(words.encode()).hexdigest()[:16]
 
 
-def append(path: Path, record: Record) -> None:
-    """Add a record to a file of JSON lines; nothing that is in it is ever removed.
+def append(path: Path, *records: Record) -> None:
+    """Add records to a file of JSON lines in one step; nothing that is in it is ever removed.
 
     Raises:
         DataError: The file ends in half a line.
     """
-    append_line(path, record.document())
+    append_lines(path, *(record.document() for record in records))
 
 
 def check(path: Path) -> None:

@@ -115,6 +115,8 @@ def kill_a_worker(folder: Path) -> None:
 
 
 KILLED: list[int] = []
+LEFT: list[Path] = []
+"""Folders with a token that killed drivers could not remove."""
 
 
 def _until(ready, patience: float = 60):
@@ -126,14 +128,30 @@ def _until(ready, patience: float = 60):
     raise TimeoutError
 
 
-def kill_the_driver(place: Path, table: Path, wait: float) -> int:
-    """Start `pubc score --engine ray`, and kill it some time after its first shard."""
+def drive(place: Path, table: Path) -> subprocess.Popen[bytes]:
+    """Start `pubc score --engine ray`."""
     words = [*score_words(place, table), "--engine", "ray", "--workers", "2"]
-    driver = subprocess.Popen(
+    return subprocess.Popen(
         [sys.executable, "-c", DRIVER, *words],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
+
+
+def workers_of(driver: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    """Ray workers of a command that is at work."""
+    family = psutil.Process(driver.pid).children(recursive=True)
+    return [p for p in family if "".join(p.cmdline()[:1]).startswith("ray::_work")]
+
+
+def tokens(driver: int) -> list[Path]:
+    """Folders with a token that a command made for its Ray."""
+    return list(Path("/tmp").glob(f"pubc-ray-*-{driver}-*"))
+
+
+def kill_the_driver(place: Path, table: Path, wait: float) -> int:
+    """Start `pubc score --engine ray`, and kill it some time after its first shard."""
+    driver = drive(place, table)
     parts = table.with_name(f".{table.name}.shards")
     _until(lambda: driver.poll() is not None or any(parts.rglob("*.safetensors")), 120)
     time.sleep(wait)
@@ -144,6 +162,7 @@ def kill_the_driver(place: Path, table: Path, wait: float) -> int:
     driver.wait()
     _, left = psutil.wait_procs(family, timeout=60)
     assert not [p for p in left if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+    LEFT.extend(tokens(driver.pid))
     return len(list(parts.rglob("*.safetensors")))
 
 
@@ -170,6 +189,17 @@ def test_a_driver_killed_and_started_again_changes_nothing(
     assert hash_file(table) == hash_file(place / "alone.csv")
     left = sorted(path.name for path in tmp_path.iterdir())
     assert left == ["there.csv", "there.csv.manifest.json"]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_command_whose_worker_is_killed_writes_the_same_table(place: Path, tmp_path: Path):
+    """From the shell: `pubc score --engine ray`, one of whose workers dies (L7)."""
+    driver = drive(place, tmp_path / "there.csv")
+    _until(lambda: workers_of(driver), 120)[0].kill()
+    assert driver.wait(300) == 0
+    assert hash_file(tmp_path / "there.csv") == hash_file(place / "alone.csv")
+    assert tokens(driver.pid) == []
 
 
 @pytest.mark.usefixtures("brisk")
@@ -243,3 +273,6 @@ def test_five_killed_drivers_change_nothing(place: Path, tmp_path: Path):
         words = [*score_words(place, table), "--engine", "ray", "--workers", "2", "--force"]
         subprocess.run([sys.executable, "-c", DRIVER, *words], check=True, capture_output=True)
         assert hash_file(table) == hash_file(place / "alone.csv")
+    # The token of a killed command went with the next one (L7).
+    assert LEFT
+    assert not [path for path in LEFT if path.exists()]

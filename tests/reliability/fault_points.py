@@ -7,7 +7,6 @@ not seen, but the flush and the rename after it are.
 """
 
 import builtins
-import contextlib
 import ctypes
 import errno
 import io
@@ -19,14 +18,21 @@ from typing import Any
 
 import numpy as np
 
-HOWS = ("kill", "ENOSPC", "EIO")
+HOWS = ("kill", "ENOSPC", "EIO", "EACCES", "EROFS")
 _REAL = {name: getattr(os, name) for name in (
     "write", "fsync", "replace", "rename", "mkdir", "truncate", "ftruncate", "unlink", "rmdir",
 )}  # fmt: skip
 _OPEN = io.open
-_NEEDS_ROOM = ("create", "write", "mkdir", "truncate")
-"""What a full disk refuses; it lets go of names and renames them."""
 _REMOVES = ("unlink", "rmdir")
+_LASTING = {
+    "ENOSPC": ("create", "write", "mkdir", "truncate"),
+    "EACCES": ("create", "mkdir", "truncate", "replace", "rename", "renameat2", *_REMOVES),
+    "EROFS": ("create", "mkdir", "truncate", "replace", "rename", "renameat2", *_REMOVES,
+              "write", "fsync", "ftruncate"),
+}  # fmt: skip
+"""What is refused from a point on. A full disk still lets go of names and renames them; where
+permission was taken away, files that are open can be written; a disk that the system has made
+read-only takes nothing."""
 
 
 class Points:
@@ -49,9 +55,9 @@ class Points:
             os.kill(os.getpid(), signal.SIGKILL)
         if self.how == "EIO" and here and what not in _REMOVES:
             self._fail(errno.EIO, half)
-        full = self.how == "ENOSPC" and self.at is not None and len(self.seen) >= self.at
-        if full and what in _NEEDS_ROOM:  # a full disk stays full
-            self._fail(errno.ENOSPC, half)
+        begun = self.at is not None and len(self.seen) >= self.at
+        if begun and what in _LASTING.get(str(self.how), ()):
+            self._fail(getattr(errno, str(self.how)), half)
 
     def _fail(self, number: int, half: Callable[[], object]) -> None:
         self.struck = True
@@ -155,10 +161,12 @@ def _libraries(points: Points, real: Callable[..., Any]) -> Callable[..., Any]:
                 return found
 
             def swap(here: int, new: bytes, there: int, old: bytes, flags: int) -> int:
-                with contextlib.suppress(OSError):
+                try:
                     points.reach("renameat2", new)
-                    return found(here, new, there, old, flags)
-                return -1
+                except OSError as error:
+                    ctypes.set_errno(error.errno or 0)
+                    return -1
+                return found(here, new, there, old, flags)
 
             return swap
 

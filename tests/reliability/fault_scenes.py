@@ -7,7 +7,6 @@ takes a fraction of a second.
 import contextlib
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +20,7 @@ from pubc.storage import renew_files
 from tests.policies.sets import random_policy, tiny
 from tests.pu.piles import pile
 from tests.reliability import quick_recipe, samples
-from tests.reliability.faults import Scene
+from tests.reliability.faults import Build, Scene
 from tests.report.build import make_run
 
 assert quick_recipe  # imported for its recipe
@@ -33,16 +32,16 @@ FILTER = (
 )  # fmt: skip
 
 
-def convert(suffix: str, *, force: bool) -> Callable[[Path], Scene]:
+def convert(suffix: str, *to: str, force: bool) -> Build:
     def build(folder: Path) -> Scene:
         source = samples.npz(folder)
-        words = ("convert", "set.npz", f"out{suffix}")
+        words = ("convert", "set.npz", f"out{suffix}", *to, "--json")
         if force:
             other = samples.flat()
             other["observations"] = other["observations"] + 1
             (folder / "other").mkdir()
             earlier = samples.npz(folder / "other", other)
-            assert main(["convert", str(earlier), str(folder / f"out{suffix}")]) == 0
+            run_before(folder, "convert", str(earlier), *words[2:])
             words += ("--force",)
         assert source.exists()
         return Scene(folder, words, (f"out{suffix}",))
@@ -60,7 +59,7 @@ def begun(run: Path) -> bool:
 
 
 def filter_anew(folder: Path) -> Scene:
-    _pile(folder)
+    write_pile(folder)
 
     def again(here: Path) -> tuple[str, ...]:
         started = (here / "run" / "run.json").exists()
@@ -69,12 +68,12 @@ def filter_anew(folder: Path) -> Scene:
     return Scene(folder, FILTER, ("run",), again=again, unfinished=begun)
 
 
-def filter_over(resume: bool) -> Callable[[Path], Scene]:
+def filter_over(resume: bool) -> Build:
     """A run over an earlier one with other random numbers; afterwards --resume, or --force."""
 
     def build(folder: Path) -> Scene:
-        _pile(folder)
-        _run(folder, *FILTER, "--random-seed", "7")
+        write_pile(folder)
+        run_before(folder, *FILTER, "--random-seed", "7")
         words = (*FILTER, "--force")
         if not resume:
             return Scene(folder, words, ("run",))
@@ -87,32 +86,32 @@ def filter_over(resume: bool) -> Callable[[Path], Scene]:
 def report_inside(folder: Path) -> Scene:
     """A report drawn anew inside a run, by a version that says something else."""
     make_run(folder / "run", 12, 1)
-    _run(folder, "report", "run", "--json")
+    run_before(folder, "report", "run", "--json")
     page = folder / "run" / "report.html"
     renew_files(folder / "run", {page.name: page.read_bytes() + b"<!-- earlier -->"})
     return Scene(folder, ("report", "run", "--json"), ("run",))
 
 
-def report_outside(force: bool) -> Callable[[Path], Scene]:
+def report_outside(force: bool) -> Build:
     def build(folder: Path) -> Scene:
         make_run(folder / "run", 12, 1)
         make_run(folder / "other", 10, 1)
         words = ("report", "run", "--out", "page", "--json")
         if force:
-            _run(folder, "report", "other", "--out", "page", "--json")
+            run_before(folder, "report", "other", "--out", "page", "--json")
             words += ("--force",)
         return Scene(folder, words, ("page",))
 
     return build
 
 
-def train(force: bool) -> Callable[[Path], Scene]:
+def train(force: bool) -> Build:
     def build(folder: Path) -> Scene:
         pubc.save(folder / "set.npz", tiny(6, 10, observations=3, actions=1))
         words = ("train", "set.npz", "--out", "policy", "--updates", "4", "--batch-size", "8")
         words = (*words, "--device", "cpu", "--checkpoint-seconds", "0", "--json")
         if force:
-            _run(folder, *words, "--random-seed", "5")
+            run_before(folder, *words, "--random-seed", "5")
             words += ("--force",)
 
         def again(here: Path) -> tuple[str, ...]:
@@ -125,13 +124,13 @@ def train(force: bool) -> Callable[[Path], Scene]:
     return build
 
 
-def export(force: bool) -> Callable[[Path], Scene]:
+def export(force: bool) -> Build:
     def build(folder: Path) -> Scene:
         save(folder / "policy", random_policy(3, 1), about={"learner": "bc"})
         words = ("export", "policy", "out.pt", "--json")
         if force:
             save(folder / "other", random_policy(3, 1, seed=1), about={"learner": "bc"})
-            _run(folder, "export", "other", "out.pt", "--json")
+            run_before(folder, "export", "other", "out.pt", "--json")
             words += ("--force",)
         return Scene(folder, words, ("out.pt",))
 
@@ -143,7 +142,7 @@ def evaluate(folder: Path) -> Scene:
     save(folder / "policy", random_policy(3, 1), about={"learner": "bc"})
     words = ("evaluate", "policy", "--env", "Pendulum-v1", "--episodes", "1", "--json")
     words = (*words, "--record", "records.jsonl")
-    _run(folder, *words)
+    run_before(folder, *words)
     before = (folder / "records.jsonl").read_bytes()
 
     def whole(path: Path) -> bool:
@@ -157,7 +156,7 @@ def evaluate(folder: Path) -> Scene:
     return Scene(folder, words, ("records.jsonl",), whole=whole, unfinished=torn)
 
 
-def collect(force: bool) -> Callable[[Path], Scene]:
+def collect(force: bool) -> Build:
     def build(folder: Path) -> Scene:
         words = (
             "collect", "custom", "mixed.npz", "--environment", "Pendulum-v1", "--json",
@@ -169,30 +168,37 @@ def collect(force: bool) -> Callable[[Path], Scene]:
         card = {"network": "tanh", "observation_size": 3, "action_size": 1, "action_limit": 2.0}
         zoo.write(folder / "mine.safetensors", arrays, {**card, **_CARD})
         if force:
-            _run(folder, *words, "--random-seed", "5")
+            run_before(folder, *words, "--random-seed", "5")
             words += ("--force",)
         return Scene(folder, words, ("mixed.npz",))
 
     return build
 
 
-def _pile(folder: Path) -> None:
+def write_pile(folder: Path) -> None:
+    """A dataset for a filter of milliseconds."""
     pubc.save(folder / "mixed.npz", pile([4, 4], steps=30, states=2))
 
 
-def _run(folder: Path, *words: str) -> None:
-    """A command in a folder, for what was there before."""
+def run_before(folder: Path, *words: str) -> None:
+    """Run a command in a folder, for what is there when the scene begins."""
     with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
         assert main(list(words)) == 0
 
 
-SCENES = {
+SCENES: dict[str, Build] = {
     "convert to npz": convert(".npz", force=False),
     "convert to npz again": convert(".npz", force=True),
     "convert to hdf5": convert(".hdf5", force=False),
     "convert to hdf5 again": convert(".hdf5", force=True),
     "convert to a store": convert(".store", force=False),
     "convert to a store again": convert(".store", force=True),
+    "convert to d3rlpy": convert(".h5", force=False),
+    "convert to robomimic": convert(".hdf5", "--to", "robomimic", force=False),
+    "convert to minari": convert("-v0", "--to", "minari", force=False),
+    "convert to minari again": convert("-v0", "--to", "minari", force=True),
+    "convert to lerobot": convert("", "--to", "lerobot", force=False),
+    "convert to lerobot again": convert("", "--to", "lerobot", force=True),
     "filter": filter_anew,
     "filter again, then --force": filter_over(resume=False),
     "filter again, then --resume": filter_over(resume=True),
@@ -207,3 +213,5 @@ SCENES = {
     "collect": collect(force=False),
     "collect again": collect(force=True),
 }
+NEEDS = {"convert to lerobot": ("pyarrow",), "convert to lerobot again": ("pyarrow",)}
+"""Libraries without which a scene cannot be."""

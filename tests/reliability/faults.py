@@ -20,6 +20,8 @@ from pubc.errors import PubcError
 from pubc.storage import verify
 
 ROOT = Path(__file__).parents[2]
+PROMPT = 10.0
+"""Seconds within which a signal must have ended a command."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,12 @@ class Scene:
     """Whether the second command must bring the new result, or may find the old one."""
     whole: Callable[[Path], bool] | None = None
     """Whether a target is whole, where no manifest says so."""
+    program: str = "pubc.cli.main"
+    """The module whose `main` takes the words."""
+
+
+Build = Callable[[Path], Scene]
+"""Makes a scene in an empty folder."""
 
 
 @dataclass
@@ -60,9 +68,9 @@ class Tally:
 class Worker:
     """The process that runs commands."""
 
-    def __init__(self, *libraries: str) -> None:
+    def __init__(self, *libraries: str, flags: Iterable[str] = ("-W", "ignore")) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-m", "tests.reliability.fault_worker", *libraries],
+            [sys.executable, *flags, "-m", "tests.reliability.fault_worker", *libraries],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=ROOT,
@@ -71,10 +79,17 @@ class Worker:
         )
 
     def run(
-        self, words: Iterable[str], folder: Path, at: int | None = None, how: str | None = None
+        self,
+        words: Iterable[str],
+        folder: Path,
+        at: int | None = None,
+        how: str | None = None,
+        program: str = Scene.program,
+        **moment: float,
     ) -> dict:
-        """Run a command in a folder, with a fault at a point."""
+        """Run a command in a folder, with a fault at a point, or a signal at a moment."""
         request = {"words": list(words), "folder": str(folder), "at": at, "how": how}
+        request |= {"program": program, **moment}
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(json.dumps(request) + "\n")
@@ -100,11 +115,12 @@ def fail_everywhere(
 ) -> Tally:
     """Fail a command in every way at all its points, at `most` spread evenly or the `last` ones.
 
+    Every copy has the same place, `copies/here`, as some results know where they are.
     Of these points only each `part[1]`th from `part[0]` on, so that several can share the work.
     """
     tally = Tally()
-    clean = _copy(scene.folder, copies / "clean")
-    done = worker.run(scene.words, clean)
+    clean = _copy(scene.folder, copies / "here")
+    done = worker.run(scene.words, clean, program=scene.program)
     assert done["code"] == 0, done["err"]
     tally.points = len(done["points"])
     step = 1 if most is None else max(1, tally.points // most)
@@ -113,12 +129,41 @@ def fail_everywhere(
         first = 1 if last is None else tally.points - last
         begin = first + (0 if most is None else hash_of(how) % step)
         for at in range(begin, tally.points + 1, step)[part[0] :: part[1]]:
-            here = _copy(scene.folder, copies / "here")
-            ended = worker.run(scene.words, here, at, how)
-            if ended["struck"]:
-                tally.tried += 1
-            told = f"{how} at {at} ({done['points'][at - 1]})"
-            tally.wrong += [f"{told}: {fault}" for fault in _judge(worker, scene, here, ended, how)]
+            struck = fail_at(worker, scene, copies, how, at)
+            tally.tried += struck.tried
+            tally.wrong += [f"{done['points'][at - 1]}: {fault}" for fault in struck.wrong]
+    return tally
+
+
+def fail_at(worker: Worker, scene: Scene, copies: Path, how: str, at: int) -> Tally:
+    """Fail a command in one way at one point."""
+    here = _copy(scene.folder, copies / "here")
+    ended = worker.run(scene.words, here, at, how, scene.program)
+    codes = (-signal.SIGKILL, 0) if how == "kill" else (0, 4)
+    faults = _judge(worker, scene, here, ended, codes)
+    return Tally(at, int(ended["struck"]), [f"{how} at {at}: {fault}" for fault in faults])
+
+
+def strike_at_moments(
+    worker: Worker, scene: Scene, copies: Path, number: int, moments: Iterable[float]
+) -> Tally:
+    """Send a signal to a command at moments from 0 to 1, its beginning and its end."""
+    tally = Tally()
+    done = worker.run(scene.words, _copy(scene.folder, copies / "here"), signal=0, after=1e9)
+    assert done["code"] == 0, done["err"]
+    codes = (-signal.SIGKILL, 0) if number == signal.SIGKILL else (5, 130, 0)
+    for moment in moments:
+        here = _copy(scene.folder, copies / "here")
+        after = moment * done["seconds"]
+        ended = worker.run(scene.words, here, signal=number, after=after)
+        tally.points += 1
+        tally.tried += ended["code"] != 0
+        faults = _judge(worker, scene, here, ended, codes)
+        if "Traceback" in ended["err"] or "Exception" in ended["err"]:
+            faults.append(f"a trace: {ended['err'][-500:]}")
+        if ended["seconds"] - after > PROMPT:
+            faults.append(f"it took {ended['seconds'] - after:.1f} s to stop")
+        tally.wrong += [f"{signal.Signals(number).name} at {moment:.2f}: {f}" for f in faults]
     return tally
 
 
@@ -126,10 +171,11 @@ def hash_of(word: str) -> int:
     return sum(word.encode())
 
 
-def _judge(worker: Worker, scene: Scene, here: Path, ended: dict, how: str) -> list[str]:
+def _judge(
+    worker: Worker, scene: Scene, here: Path, ended: dict, codes: tuple[int, ...]
+) -> list[str]:
     faults = []
-    allowed = (-signal.SIGKILL, 0) if how == "kill" else (0, 4)
-    if ended["code"] not in allowed:
+    if ended["code"] not in codes:
         faults.append(f"exit {ended['code']}: {ended['err'][-300:]}")
     finished = True
     for name in scene.targets:
@@ -139,7 +185,8 @@ def _judge(worker: Worker, scene: Scene, here: Path, ended: dict, how: str) -> l
             faults.append(f"{name} is {state} (exit {ended['code']})")
         if ended["code"] == 0 and ended["struck"] and state != "new":
             faults.append(f"{name} is {state}, but the command said that all was well")
-    again = worker.run(scene.again(here) if scene.again else scene.words, here)
+    words = scene.again(here) if scene.again else scene.words
+    again = worker.run(words, here, program=scene.program)
     refused = finished and again["code"] == 2 and "exists already" in again["err"]
     if again["code"] != 0 and not refused:
         faults.append(f"given again: exit {again['code']}: {again['err'][-300:]}")
@@ -159,17 +206,14 @@ def _state(scene: Scene, path: Path, before: Path) -> str:
         return "old" if not os.path.lexists(before) else "gone"
     if scene.unfinished(path):
         return "unfinished"
+    same = os.path.lexists(before) and _bytes(path) == _bytes(before)
     if scene.whole is not None:
-        if scene.whole(path):
-            return "new"
-        return "old" if os.path.lexists(before) and _bytes(path) == _bytes(before) else "damaged"
+        return "old" if same else "new" if scene.whole(path) else "damaged"
     try:
         faults = verify(path)
     except PubcError as error:
         return f"damaged ({error})"
-    if faults:
-        return f"damaged ({faults[0]})"
-    return "old" if os.path.lexists(before) and _bytes(path) == _bytes(before) else "new"
+    return f"damaged ({faults[0]})" if faults else "old" if same else "new"
 
 
 def _bytes(path: Path) -> dict[str, bytes]:

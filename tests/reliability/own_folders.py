@@ -106,9 +106,9 @@ def restored(path: Path, rng: Rng) -> object:
 
 
 def train(path: Path, rng: Rng) -> object:
-    from pubc.cli.policies.train_command import _dataset
+    from pubc.cli.policies.from_run import kept_by
 
-    return pubc.load(_dataset(path))
+    return pubc.load(kept_by(path))
 
 
 def weights(path: Path, rng: Rng) -> object:

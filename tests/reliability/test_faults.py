@@ -1,12 +1,26 @@
-"""A write that fails half way leaves the old result or the new one (L3, L4, R4)."""
+"""A failed write, or a signal, leaves the old result or the new one (L3, L4, R6, R17)."""
 
+import signal
 import sys
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from tests.reliability import fault_scenes, fault_scenes_of_results, fault_scenes_of_work
 from tests.reliability.fault_points import HOWS
-from tests.reliability.fault_scenes import SCENES
-from tests.reliability.faults import Tally, Worker, fail_everywhere
+from tests.reliability.faults import (
+    Scene,
+    Tally,
+    Worker,
+    fail_at,
+    fail_everywhere,
+    strike_at_moments,
+)
+
+ROOMS = (fault_scenes, fault_scenes_of_results, fault_scenes_of_work)
+SCENES = {name: build for room in ROOMS for name, build in room.SCENES.items()}
+NEEDS = {name: libraries for room in ROOMS for name, libraries in room.NEEDS.items()}
 
 LOADED = (
     "pubc.cli.parsing", "pubc.formats.npz", "pubc.formats.store", "pubc.runs.filter_run",
@@ -18,7 +32,15 @@ LOADED = (
     "gymnasium.envs.classic_control.pendulum", "pubc.cli.filtering.report_command",
     "pubc.cli.policies.evaluate_command", "pubc.cli.policies.export_command",
     "pubc.policies.cloning.bc", "pubc.collect.mixtures", "pubc.cli.data.collect_command",
-    "tests.reliability.quick_recipe",
+    "tests.reliability.quick_recipe", "tests.reliability.quick_table", "pubc.runs.apply_run",
+    "pubc.cli.filtering.score_command", "pubc.runs.segments.trainer_tables",
+    "pubc.cli.filtering.weights_command", "pubc.cli.data.inspect_command",
+    "pubc.cli.data.inspect_plot", "pubc.cli.policies.compare_command", "pubc.report.drawing",
+    "pubc.report.tables.pages.write_tables", "pubc.cli.filtering.demo_command",
+    "pubc.cli.reproducing.reproduce_command", "pubc.experiments.run_table",
+    "pubc.experiments.record_files", "pubc.cli.filtering.review_command", "pubc.review.serve",
+    "pubc.review.filter_child", "pubc.formats.minari.minari_read",
+    "pubc.formats.robomimic.robomimic_read", "pubc.formats.d3rlpy",
 )  # fmt: skip
 FEW = 1
 """Points of each command and way in the quick suite; all of them in `make check-full`."""
@@ -28,7 +50,26 @@ QUICK = (
     "convert to npz again", "convert to a store again", "filter again, then --resume",
     "report in a run", "train", "export again",
 )  # fmt: skip
-"""What CI looks at."""
+"""What CI fails by a kill, a full disk and a failing one."""
+ONCE = (
+    ("score again", "EROFS", 12), ("weights for torch", "EACCES", 5), ("compare", "EIO", 4),
+    ("inspect --plot", "kill", 4), ("reproduce", "ENOSPC", 40), ("demo", "EACCES", 60),
+    ("review, marks", "EROFS", 6), ("review, the run", "kill", 90),
+    ("convert to minari", "EROFS", 12), ("convert to robomimic", "EIO", 9),
+    ("convert to lerobot", "EACCES", 30), ("weights for robomimic again", "kill", 9),
+)  # fmt: skip
+"""What CI fails at one point in one way."""
+STRUCK = (
+    "filter", "filter again, then --resume", "train", "convert to npz again", "report again",
+    "collect", "score", "reproduce", "demo", "evaluate --record", "compare", "export",
+)  # fmt: skip
+"""Commands that signals strike at thirty moments in `make check-full`."""
+STRUCK_ONCE = (
+    ("train", signal.SIGINT, 0.02), ("train", signal.SIGTERM, 0.8),
+    ("convert to npz again", signal.SIGINT, 0.6), ("score", signal.SIGTERM, 0.97),
+    ("export", signal.SIGKILL, 0.7),
+)  # fmt: skip
+"""What a signal strikes in CI, and at which share of the time that it takes."""
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +77,15 @@ def worker():
     made = Worker(*LOADED)
     yield made
     made.close()
+
+
+def scene_of(name: str, folder: Path) -> Scene:
+    """A scene, where its libraries are there; made where its copies will be."""
+    for library in NEEDS.get(name, ()):
+        pytest.importorskip(library)
+    (folder / "here").mkdir()
+    scene = SCENES[name](folder / "here")
+    return replace(scene, folder=(folder / "here").rename(folder / "before"))
 
 
 def check(tally: Tally, name: str) -> None:
@@ -46,18 +96,37 @@ def check(tally: Tally, name: str) -> None:
 
 @pytest.mark.parametrize("name", QUICK)
 def test_a_few_failed_writes_leave_the_old_result_or_the_new(name, worker, tmp_path):
-    (tmp_path / "before").mkdir()
-    scene = SCENES[name](tmp_path / "before")
-    check(fail_everywhere(worker, scene, tmp_path, HOWS, FEW), name)
+    scene = scene_of(name, tmp_path)
+    check(fail_everywhere(worker, scene, tmp_path, HOWS[:3], FEW), name)
+
+
+@pytest.mark.parametrize(("name", "how", "at"), ONCE)
+def test_one_failed_write_leaves_the_old_result_or_the_new(name, how, at, worker, tmp_path):
+    check(fail_at(worker, scene_of(name, tmp_path), tmp_path, how, at), name)
 
 
 @pytest.mark.parametrize("name", ["collect", "train again"])
 def test_a_kill_while_leftovers_are_removed_is_taken_up(name, worker, tmp_path):
     """At the last removals of files: what is left must be known as ours."""
-    (tmp_path / "before").mkdir()
-    scene = SCENES[name](tmp_path / "before")
+    scene = scene_of(name, tmp_path)
     tally = fail_everywhere(worker, scene, tmp_path, ("kill",), last=2)
     check(tally, name)
+
+
+@pytest.mark.parametrize(("name", "number", "moment"), STRUCK_ONCE)
+def test_a_signal_at_a_moment_is_one_sentence(name, number, moment, worker, tmp_path):
+    scene = scene_of(name, tmp_path)
+    assert strike_at_moments(worker, scene, tmp_path, number, (moment,)).wrong == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("name", STRUCK)
+def test_a_signal_at_thirty_moments_is_one_sentence(name, number, worker, tmp_path):
+    moments = [(n + 0.5) / 30 for n in range(30)]
+    tally = strike_at_moments(worker, scene_of(name, tmp_path), tmp_path, number, moments)
+    check(tally, f"{name}, {signal.Signals(number).name}")
 
 
 @pytest.mark.slow
@@ -65,7 +134,6 @@ def test_a_kill_while_leftovers_are_removed_is_taken_up(name, worker, tmp_path):
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("name", SCENES)
 def test_every_failed_write_leaves_the_old_result_or_the_new(name, part, worker, tmp_path):
-    (tmp_path / "before").mkdir()
-    scene = SCENES[name](tmp_path / "before")
+    scene = scene_of(name, tmp_path)
     tally = fail_everywhere(worker, scene, tmp_path, HOWS, part=(part, PARTS))
     check(tally, f"{name}, part {part + 1} of {PARTS}")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pubc.storage import append_line, seal, write_json
+from pubc.storage import append_lines, seal, write_json
 
 
 def make_run(
@@ -60,7 +60,7 @@ def make_run(
             counts=counts.astype(float),
             curve=curve,
         )
-        append_line(
+        append_lines(
             path / "rounds.jsonl",
             {
                 "round": number,

@@ -1,5 +1,6 @@
 """A run folder may come from a stranger: it is refused in words, never by a crash (L5, L6)."""
 
+import csv
 import json
 from pathlib import Path
 
@@ -9,8 +10,10 @@ import pytest
 import pubc
 from pubc.api.expert_finder import ExpertFinder
 from pubc.errors import DataError
+from pubc.policies.policy_folder import save
 from pubc.storage import seal
 from tests.cli.calling import run
+from tests.policies.sets import random_policy
 from tests.pu.piles import pile
 from tests.reliability import quick_recipe
 from tests.report.build import make_run
@@ -164,7 +167,7 @@ def test_going_on_with_a_finished_run_names_what_changed(tmp_path, capsys):
 
 def test_an_unsound_run_is_announced_by_every_command_that_uses_it(capsys, tmp_path):
     data, path = tmp_path / "one.npz", tmp_path / "run"
-    pubc.save(data, pile([8], steps=30, states=3))
+    pubc.save(data, pile([8], steps=30, states=3, actions=1))
     words = ("filter", data, "--out", path, "--seed-episodes", "0,1", "--recipe", "quick")
     assert run(capsys, *words, "--workers", "1")[0] == 0
     status = json.loads((path / "run.json").read_text())["status"]
@@ -180,6 +183,52 @@ def test_an_unsound_run_is_announced_by_every_command_that_uses_it(capsys, tmp_p
         code, _, err = run(capsys, *words)
         assert code == 0, err
         assert f"is not sound (status {status})" in " ".join(err.split()), words
+    played = ("--env", "Pendulum-v1", "--episodes", "1")
+    policy, other = tmp_path / "policy", tmp_path / "other"
+    for words, told in (
+        (("export", policy, tmp_path / "policy.pt"), {policy}),
+        (("evaluate", policy, *played), {policy}),
+        (("compare", policy, other, *played), {policy, other}),
+        (("report", policy, "--out", tmp_path / "learned"), {policy}),
+    ):
+        code, _, err = run(capsys, *words)
+        assert code == 0, err
+        for name in told:
+            said = (
+                f"{name} learned from the run run, whose selection is not sound (status {status})"
+            )
+            assert said in " ".join(err.split()), words
+    provenance = json.loads((policy / "config.json").read_text())["data"]["run"]
+    assert provenance == {"name": "run", "sound": False, "status": status}
+
+
+def test_a_policy_of_a_sound_run_says_nothing_of_it(capsys, tmp_path):
+    save(
+        tmp_path / "policy",
+        random_policy(3, 1),
+        about={"learner": "bc", "data": {"run": {"name": "r", "sound": True, "status": "settled"}}},
+    )
+    code, _, err = run(capsys, "export", tmp_path / "policy", tmp_path / "policy.pt")
+    assert code == 0
+    assert err == ""
+
+
+@pytest.mark.parametrize(
+    ("column", "word"),
+    [("confidence", "nan"), ("return", "inf"), ("votes", ""), ("keep", "nan"), ("length", "")],
+)
+def test_a_cell_of_the_scores_that_is_no_number_is_named(column, word, capsys, tmp_path):
+    path = make_run(tmp_path / "run", 12, 1)
+    with (path / "scores.csv").open(newline="") as file:
+        rows = list(csv.reader(file))
+    rows[3][rows[0].index(column)] = word
+    with (path / "scores.csv").open("w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)
+    seal(path, kind="filter")
+    code, _, err = run(capsys, "report", path)
+    assert code == 3
+    assert f"scores.csv: {column} of row 3 is '{word}', not a number" in err
+    assert "Warning" not in err
 
 
 @pytest.mark.parametrize("key", ["data.path", "kept_path", "seed.from"])

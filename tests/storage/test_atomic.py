@@ -12,7 +12,7 @@ import pytest
 
 from pubc import storage
 from pubc.errors import DataError, EnvironmentFailure, UsageError
-from pubc.storage import append_line, atomic_file, atomic_folder, read_json, verify, write_json
+from pubc.storage import append_lines, atomic_file, atomic_folder, read_json, verify, write_json
 from pubc.storage import disk as disk_module
 
 
@@ -282,19 +282,19 @@ def test_a_pipe_in_place_of_json_does_not_hang(tmp_path):
 
 def test_a_torn_line_is_cut_off_only_in_a_file_of_our_own(tmp_path):
     path = tmp_path / "journal.jsonl"
-    append_line(path, {"n": 1})
+    append_lines(path, {"n": 1})
     with path.open("ab") as file:
         file.write(b'{"n": 2, "torn')
     with pytest.raises(DataError, match="last line has no newline"):
-        append_line(path, {"n": 3})
+        append_lines(path, {"n": 3})
     assert path.read_bytes().endswith(b"torn"), "a file that a user named is never cut"
-    append_line(path, {"n": 3}, own=True)
+    append_lines(path, {"n": 3}, own=True)
     assert [json.loads(line)["n"] for line in path.read_text().splitlines()] == [1, 3]
 
 
 def test_a_line_that_does_not_fit_leaves_the_journal_as_it_was(tmp_path, monkeypatch):
     path = tmp_path / "journal.jsonl"
-    append_line(path, {"n": 1})
+    append_lines(path, {"n": 1})
 
     def refuse(_: int) -> None:
         raise OSError(errno.ENOSPC, "full")
@@ -302,7 +302,7 @@ def test_a_line_that_does_not_fit_leaves_the_journal_as_it_was(tmp_path, monkeyp
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", refuse)
         with pytest.raises(EnvironmentFailure, match="the disk is full"):
-            append_line(path, {"n": 2})
+            append_lines(path, {"n": 2})
     assert path.read_text() == '{"n": 1}\n'
 
 
@@ -315,18 +315,18 @@ def test_half_a_line_goes_only_where_a_note_proves_it_ours(tmp_path):
     from pubc.storage.disk import temporary
 
     path = tmp_path / "records.jsonl"
-    append_line(path, {"a": 1})
+    append_lines(path, {"a": 1})
     whole = path.read_bytes()
     line = '{"b": 2}\n'
     note = temporary(path)
     gone = note.with_name(note.name.replace(f"-{os.getpid()}-", "-4194305-"))
     gone.write_text(json.dumps({"at": len(whole), "line": line}))
     path.write_bytes(whole + b'{"b"')
-    append_line(path, {"c": 3})
+    append_lines(path, {"c": 3})
     assert path.read_bytes() == whole + b'{"c": 3}\n'
     assert not gone.exists()
     gone.write_text(json.dumps({"at": len(whole), "line": line}))
     path.write_bytes(whole + b"my own notes")  # a stranger's, although a note is there
     with pytest.raises(DataError, match="no newline"):
-        append_line(path, {"c": 3})
+        append_lines(path, {"c": 3})
     assert path.read_bytes() == whole + b"my own notes"

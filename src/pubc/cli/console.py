@@ -31,6 +31,7 @@ __all__ = [
     "say",
     "warn",
     "warn_unsound",
+    "warn_unsound_policy",
 ]
 
 Progress = Callable[[int, str], None]
@@ -72,6 +73,17 @@ def warn_unsound(run: Path, document: Mapping[str, Any]) -> None:
         warn(
             f"the selection of {run} is not sound (status {document.get('status')}); what follows "
             f"from it may not be either. `pubc report {run}` says why."
+        )
+
+
+def warn_unsound_policy(policy: Path, config: Mapping[str, Any]) -> None:
+    """Say of a policy that is used that the run which selected its data is not sound."""
+    data = config.get("data")
+    run = data.get("run") if isinstance(data, Mapping) else None
+    if isinstance(run, Mapping) and run.get("sound") is False:
+        warn(
+            f"{policy} learned from the run {run.get('name')}, whose selection is not sound "
+            f"(status {run.get('status')}); it may have learned from others than the expert."
         )
 
 

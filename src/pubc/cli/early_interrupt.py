@@ -1,4 +1,4 @@
-"""Ctrl-C before anything has loaded: one sentence and exit code 5 instead of a trace.
+"""Ctrl-C before anything has loaded, or after all is done: one sentence instead of a trace.
 
 Loads nothing but what is built into the interpreter, for it comes before everything else.
 """
@@ -9,7 +9,7 @@ import _signal  # type: ignore[import-not-found]  # `signal` loads much more
 import os
 import sys
 
-__all__ = ["INTERRUPTED", "leave", "listen"]
+__all__ = ["INTERRUPTED", "leave", "listen", "listen_to_the_end"]
 
 INTERRUPTED = 5
 """The exit code of an interrupted command."""
@@ -18,13 +18,27 @@ _DOCUMENT = b'{"error": {"kind": "InterruptedRun", "message": "interrupted.", "e
 
 def leave(number: int, frame: object) -> None:
     """End the process at once: nothing was done yet that would have to be undone."""
-    os.write(2, b"pubc: interrupted.\n")
     if "--json" in sys.argv:
         os.write(1, _DOCUMENT)
+    _leave_now(number, frame)
+
+
+def _leave_now(number: int, frame: object) -> None:
+    os.write(2, b"pubc: interrupted.\n")
     os._exit(INTERRUPTED)
 
 
 def listen() -> None:
-    """From here on an interrupt ends the process, unless somebody made it deaf to them."""
+    """From here on Ctrl-C or a polite kill ends the process, unless it was made deaf to it."""
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, leave)
+    for number in (_signal.SIGTERM, _signal.SIGHUP):
+        if _signal.getsignal(number) == _signal.SIG_DFL:
+            _signal.signal(number, leave)
+
+
+def listen_to_the_end() -> None:
+    """The command is done, and Python takes itself apart: an exception there would be a trace."""
+    for number in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP):
+        if _signal.getsignal(number) != _signal.SIG_IGN:
+            _signal.signal(number, _leave_now)

@@ -76,6 +76,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader went away (`pubc inspect x | head`): nothing is wrong with the run.
         _forget_output()
         return 0
+    except KeyboardInterrupt:  # while the result was printed
+        _forget_output()
+        print("pubc: interrupted.", file=sys.stderr)
+        return InterruptedRun.exit_code
     except OSError as error:
         _forget_output()
         print(f"pubc: could not print the result: {error.strerror}.", file=sys.stderr)

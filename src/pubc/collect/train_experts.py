@@ -7,10 +7,12 @@ archives that stable-baselines3 saved.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -21,8 +23,8 @@ from pubc import zoo
 from pubc.acting.environments import spec
 from pubc.acting.environments.gym import make_wrapped
 from pubc.acting.rollout import Actor
-from pubc.errors import DataError, MissingExtraError, UsageError
-from pubc.storage import claim, sealed_file
+from pubc.errors import DataError, MissingExtraError, PubcError, UsageError
+from pubc.storage import claim, read_manifest, sealed_file
 from pubc.trajectory import Array
 
 __all__ = ["ArchivePolicy", "Training", "read_archive", "training"]
@@ -30,6 +32,8 @@ __all__ = ["ArchivePolicy", "Training", "read_archive", "training"]
 KIND = "expert"
 Algorithm = Literal["td3", "sac"]
 
+_ASKED = "training"
+"""What the manifest of a policy says of the training that wrote it."""
 _WARM_UP = 10_000
 """Random steps before learning, as the tuned settings for MuJoCo have it."""
 _EXPLORATION = 0.1
@@ -80,11 +84,14 @@ def training(
     weak_at = max(1, steps // 5) if weak_at is None else weak_at
     if steps < 1 or not 0 < weak_at <= steps:
         raise UsageError(f"The weak policy must lie within the {steps:,} steps. Got {weak_at:,}.")
-    for role in ("weak", "expert"):
-        for suffix in (".safetensors", ".json"):
-            claim(out / f"{role}{suffix}", KIND, force=overwrite)
+    asked = {"environment": environment, "algorithm": algorithm, "steps": steps}
+    asked |= {"weak_at": weak_at, "random_seed": random_seed}
+    overwrite = overwrite or _was_stopped(out, asked)
+    for path in _files(out):
+        claim(path, KIND, force=overwrite)
     model = _model(environment, algorithm, steps, random_seed)
     marks = {weak_at: "weak", steps: "expert"}
+    sealed: dict[str, Any] = {"kind": KIND, "overwrite": overwrite, "about": {_ASKED: asked}}
     block = max(1, min(5000, steps // 20))
     at = 0
     while at < steps:
@@ -101,12 +108,28 @@ def training(
             card = _card(environment, algorithm, at, random_seed, marks[at], arrays, model)
             # Only what is sealed is replaced by the next training.
             with (
-                sealed_file(path.with_suffix(".json"), kind=KIND, overwrite=overwrite) as words,
-                sealed_file(path, kind=KIND, overwrite=overwrite) as place,
+                sealed_file(path.with_suffix(".json"), **sealed) as words,
+                sealed_file(path, **sealed) as place,
             ):
                 zoo.write(place, arrays, card)
                 place.with_suffix(".json").rename(words)
             yield Training(at, _mean_return(model), path)
+
+
+def _files(out: Path) -> list[Path]:
+    return [
+        out / f"{role}{end}" for role in ("weak", "expert") for end in (".safetensors", ".json")
+    ]
+
+
+def _was_stopped(out: Path, asked: Mapping[str, Any]) -> bool:
+    """Whether the same training was stopped before its end: it goes over what it left."""
+    there = [path for path in _files(out) if os.path.lexists(path)]
+    if len(there) == len(_files(out)):
+        return False
+    with contextlib.suppress(PubcError):
+        return all(read_manifest(path).get(_ASKED) == asked for path in there)
+    return False
 
 
 def _model(environment: str, algorithm: Algorithm, steps: int, random_seed: int) -> Any:

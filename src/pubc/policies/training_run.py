@@ -21,7 +21,7 @@ from pubc.errors import DataError, InterruptedRun, UsageError
 from pubc.policies.checkpoints_scored import ScoredCheckpoints
 from pubc.policies.policy_folder import KIND, TrainedPolicy, read_tensors, save
 from pubc.storage import (
-    append_line,
+    append_lines,
     atomic_folder,
     claim,
     lock,
@@ -139,7 +139,7 @@ class Session:
                 metrics = self._advance(number)
                 updates = self.trainer.updates_after(number + 1)
                 history.append({"epoch": number + 1, "updates": updates, **metrics})
-                append_line(self.folder / METRICS, history[-1], own=True)
+                append_lines(self.folder / METRICS, history[-1], own=True)
                 self._look(history)
                 if time.monotonic() - saved >= self.every:
                     self._checkpoint(history)
@@ -228,7 +228,7 @@ class Session:
             break
         metrics.unlink(missing_ok=True)
         for line in history:
-            append_line(metrics, _told(line), own=True)
+            append_lines(metrics, _told(line), own=True)
         return history
 
     def _identity(self) -> dict[str, Any]:

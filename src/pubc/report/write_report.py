@@ -68,7 +68,13 @@ def find(paths: Sequence[Path]) -> Found:
     return Found(paths)
 
 
-def write_report(folders: Sequence[Path], out: Path | None = None, *, force: bool = False) -> Path:
+def write_report(
+    folders: Sequence[Path],
+    out: Path | None = None,
+    *,
+    force: bool = False,
+    first: Callable[[Found], object] = lambda found: None,
+) -> Path:
     """Write report.html, report.md and report.json, and return the path of the page.
 
     The report of one run goes into its folder, whose manifest is renewed; all other files must be
@@ -80,6 +86,8 @@ def write_report(folders: Sequence[Path], out: Path | None = None, *, force: boo
             named after all of them.
         force: Replace an earlier report at `out`. One at the place of our own choice is always
             replaced; what is not a report never is.
+        first: Writes what belongs to the report and can be written again. It comes before the
+            report, whose presence would have the same command refused after a kill.
 
     Raises:
         UsageError: There is nothing at a path, or `out` is not ours to write.
@@ -92,6 +100,7 @@ def write_report(folders: Sequence[Path], out: Path | None = None, *, force: boo
         claim(place, KIND, force=force or out is None)
     found = find(folders)
     texts = _texts(found, folders[0])
+    first(found)
     if place is None:
         run = found.runs[0].path
         with lock(run):

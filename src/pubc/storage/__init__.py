@@ -7,7 +7,7 @@ that the next write to the same place removes.
 """
 
 from pubc.storage.atomic import (
-    append_line,
+    append_lines,
     atomic_file,
     atomic_folder,
     check_lines,
@@ -54,7 +54,7 @@ __all__ = [
     "MANIFEST",
     "Draft",
     "Fault",
-    "append_line",
+    "append_lines",
     "atomic_file",
     "atomic_folder",
     "check_lines",

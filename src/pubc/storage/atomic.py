@@ -24,7 +24,7 @@ from pubc.storage.manifest import seal
 from pubc.storage.ownership import claim, mark
 
 __all__ = [
-    "append_line",
+    "append_lines",
     "atomic_file",
     "atomic_folder",
     "check_lines",
@@ -152,8 +152,8 @@ def _holds(path: Path, content: bytes) -> bool:
     return path.read_bytes() == content
 
 
-def append_line(path: Path, document: Mapping[str, Any], *, own: bool = False) -> None:
-    """Append one JSON line and flush it.
+def append_lines(path: Path, *documents: Mapping[str, Any], own: bool = False) -> None:
+    """Append JSON lines in one write and flush them.
 
     A last line without its newline is completed where it is whole. Where it is not, it may be
     what a kill left of our own append or what somebody was writing: a note that lies beside the
@@ -161,7 +161,7 @@ def append_line(path: Path, document: Mapping[str, Any], *, own: bool = False) -
 
     Args:
         path: The file; made where there is none.
-        document: The line.
+        documents: The lines.
         own: The file lies in a folder that only pubc writes, so that half a line in it is ours,
             was never acknowledged, and is cut off. Never say so of a file that a user named.
 
@@ -169,52 +169,52 @@ def append_line(path: Path, document: Mapping[str, Any], *, own: bool = False) -
         DataError: The last line is half a line, and the file is not our own.
         EnvironmentFailure: The disk said no; the file is as it was.
     """
-    line = json.dumps(document, allow_nan=False).encode() + b"\n"
+    lines = "".join(json.dumps(one, allow_nan=False) + "\n" for one in documents).encode()
     if own:
-        _append(path, line, own=True)
+        _append(path, lines, own=True)
         return
     with disk_words(path):
         _undo_killed(path)
         note = temporary(path)
         try:
             at = path.stat().st_size if path.exists() else 0
-            note.write_text(json.dumps({"at": at, "line": line.decode()}), encoding="utf-8")
+            note.write_text(json.dumps({"at": at, "lines": lines.decode()}), encoding="utf-8")
             flush(note)
-            _append(path, line, own=False)
+            _append(path, lines, own=False)
         finally:
             remove(note)
 
 
 def _undo_killed(path: Path) -> None:
-    """Cut off what killed processes left of a line, as their notes prove it to be theirs."""
+    """Cut off what killed processes left of lines, as their notes prove it to be theirs."""
     for note in leftovers(path) if path.is_file() else ():
         with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
             told = json.loads(note.read_bytes())
-            at, line = int(told["at"]), str(told["line"]).encode()
+            at, lines = int(told["at"]), str(told["lines"]).encode()
             with path.open("rb+") as file:
                 file.seek(at)
                 tail = file.read()
                 # The newline is for a last line that had none.
-                ours = any(whole.startswith(tail) for whole in (line, b"\n" + line))
+                ours = any(whole.startswith(tail) for whole in (lines, b"\n" + lines))
                 if tail and ours and not tail.endswith(b"\n"):
                     file.truncate(at)
                     os.fsync(file.fileno())
 
 
-def _append(path: Path, line: bytes, *, own: bool) -> None:
+def _append(path: Path, lines: bytes, *, own: bool) -> None:
     with disk_words(path), path.open("ab+", buffering=0) as file:
         before = file.seek(0, os.SEEK_END)
         tail = _open_line(path)
         if tail and _is_json(tail):
-            line = b"\n" + line
+            lines = b"\n" + lines
         elif tail and own:
             before -= len(tail)
             file.truncate(before)
         elif tail:
             _refuse_half(path)
         try:
-            if file.write(line) != len(line):
-                file.write(line[file.seek(0, os.SEEK_END) - before :])
+            if file.write(lines) != len(lines):
+                file.write(lines[file.seek(0, os.SEEK_END) - before :])
             os.fsync(file.fileno())
         except OSError:
             file.truncate(before)
@@ -222,7 +222,7 @@ def _append(path: Path, line: bytes, *, own: bool) -> None:
 
 
 def check_lines(path: Path) -> None:
-    """Refuse a file that `append_line` would refuse, before hours are spent on the line.
+    """Refuse a file that `append_lines` would refuse, before hours are spent on the line.
 
     Raises:
         DataError: The last line is half a line.

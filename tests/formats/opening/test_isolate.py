@@ -1,11 +1,13 @@
 """A file that crashes, hangs or bloats its reader ends as one error, with all its fields."""
 
+import json
 import os
 import re
 import resource
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -230,3 +232,71 @@ def test_a_process_that_forks_after_reading_reads_the_same(tmp_path):
     done = subprocess.run([sys.executable, "-c", script], check=False, timeout=60)
     assert done.returncode == 0
     assert len(first) == 15 * 3 * 4
+
+
+WAIT = """
+import time
+time.sleep(60)
+"""
+
+
+def begin_reading(path: Path, temporary: Path) -> tuple[subprocess.Popen[str], int]:
+    """A command whose child has begun to parse, and the child."""
+    command = subprocess.Popen(
+        [sys.executable, "-m", "pubc", "inspect", str(path), "--isolate", "on", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(temporary)},
+    )
+    children = Path(f"/proc/{command.pid}/task/{command.pid}/children")
+    until(lambda: any(temporary.glob("pubc-read-*")) and children.read_text().split())
+    return command, int(children.read_text().split()[0])
+
+
+def until(ready) -> None:
+    end = time.monotonic() + 60
+    while not ready():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def gone(pid: int) -> bool:
+    try:
+        return "Z" in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return True
+
+
+def test_a_killed_parser_is_one_sentence_of_its_command_and_leaves_nothing(tmp_path, misbehave):
+    path = samples.npz(tmp_path)
+    (tmp_path / "tmp").mkdir()
+    misbehave(WAIT)
+    command, child = begin_reading(path, tmp_path / "tmp")
+    os.kill(child, signal.SIGKILL)
+    out, err = command.communicate(timeout=60)
+    assert command.returncode == 3
+    assert json.loads(out)["error"]["code"] == "reader_died"
+    assert err.count("\n") == 1
+    assert str(path) in err
+    assert os.listdir(tmp_path / "tmp") == []
+
+
+def test_a_command_killed_while_its_child_parses_leaves_nothing_for_long(tmp_path, misbehave):
+    """The child ends with it, and the next command removes what both have left (L7)."""
+    path = samples.npz(tmp_path)
+    (tmp_path / "tmp").mkdir()
+    misbehave(WAIT)
+    command, child = begin_reading(path, tmp_path / "tmp")
+    command.kill()
+    command.communicate()
+    until(lambda: gone(child))
+    assert len(os.listdir(tmp_path / "tmp")) == 1
+    misbehave("")
+    done = subprocess.run(
+        [sys.executable, "-m", "pubc", "inspect", str(path), "--isolate", "on", "--json"],
+        capture_output=True,
+        env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
+    )
+    assert done.returncode == 0, done.stderr
+    assert os.listdir(tmp_path / "tmp") == []

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from pubc.cli.console import facts, say, warn_unsound
+from pubc.cli.console import facts, say, warn_unsound, warn_unsound_policy
 from pubc.errors import UsageError
 
 if TYPE_CHECKING:
     from pubc.report.tables import Table
+    from pubc.report.write_report import Found
 
 __all__ = ["COMMAND", "Report"]
 
@@ -47,36 +48,47 @@ class Report:
         """Write the report and the figures, and say where they are."""
         from pubc.report import write_report
         from pubc.report.tables import find_records
-        from pubc.report.write_report import find
 
         records = [place for path in self.paths if (place := find_records(path)) is not None]
         if records:
             return self._results(records)
-        page = write_report(self.paths, self.out, force=self.force)
+        drawn: list[Path] = []
+        page = write_report(
+            self.paths,
+            self.out,
+            force=self.force,
+            first=lambda found: drawn.extend(self._draw(found)),
+        )
         self._announce()
         document: dict[str, Any] = {
             "report": str(page),
             "bytes": page.stat().st_size,
-            "figures": None,
+            "figures": None if self.figures is None else [str(path) for path in drawn],
         }
-        if self.figures is not None:
-            from pubc.report.policies import policies
-            from pubc.report.run_figures import write_figures
-
-            found = find(self.paths)
-            learned = policies(found.folders, found.files)
-            drawn = write_figures(found.runs, learned, self.figures, force=self.force)
-            document["figures"] = [str(path) for path in drawn]
         if not self.json:
             _show(document)
         return document
 
+    def _draw(self, found: Found) -> list[Path]:
+        """Figures for papers, where they are asked for."""
+        if self.figures is None:
+            return []
+        from pubc.report.policies import policies
+        from pubc.report.run_figures import write_figures
+
+        learned = policies(found.folders, found.files)
+        return write_figures(found.runs, learned, self.figures, force=self.force)
+
     def _announce(self) -> None:
-        """Say of each run that is not sound that it is not; the page says why."""
+        """Say of each run that is not sound, and of each policy that learned from one."""
+        from pubc.policies.policy_folder import is_policy, read_config
         from pubc.runs.folder.run_folder import RunFolder, is_run
 
-        for path in filter(is_run, self.paths):
-            warn_unsound(path, RunFolder(path).read())
+        for path in self.paths:
+            if is_run(path):
+                warn_unsound(path, RunFolder(path).read())
+            elif is_policy(path):
+                warn_unsound_policy(path, read_config(path))
 
     def _results(self, records: list[Path]) -> dict[str, Any]:
         from pubc.report.tables.pages.write_tables import write_results

@@ -73,12 +73,12 @@ class Compare:
             "base": self.policies[0],
             "policies": compared,
         }
+        # The records first: a picture that is there would have the same command refused.
+        if self.record is not None:
+            results.append(self.record, *map(as_record, found))
         if self.plot is not None:
             draw(compared, environment, self.plot, force=self.force)
             document["plot"] = str(self.plot)
-        if self.record is not None:
-            for one in found:
-                results.append(self.record, as_record(one))
         if not self.json:
             _show(document)
         return document

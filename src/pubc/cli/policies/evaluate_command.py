@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from pubc.cli.console import facts, headline, histogram, progress
+from pubc.cli.console import facts, headline, histogram, progress, warn_unsound_policy
 from pubc.errors import UsageError
 
 __all__ = [
@@ -99,8 +99,10 @@ def measure(
 ) -> dict[str, Any]:
     """Evaluate one policy with progress; the document of `pubc evaluate --json`."""
     from pubc.acting.evaluate import Outcome, evaluate, summary
-    from pubc.policies.policy_folder import open_policy
+    from pubc.policies.policy_folder import is_policy, open_policy, read_config
 
+    if is_policy(Path(policy)):
+        warn_unsound_policy(Path(policy), read_config(Path(policy)))
     began, played = time.monotonic(), []
     with progress(f"evaluating {policy}", episodes, quiet=quiet) as report:
         for one in evaluate(

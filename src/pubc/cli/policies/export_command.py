@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from pubc.cli.console import facts
+from pubc.cli.console import facts, warn_unsound_policy
 from pubc.errors import UsageError
 
 __all__ = ["COMMAND", "Export"]
@@ -43,8 +43,9 @@ class Export:
 
         if not self.policy.exists() and str(self.policy) in zoo.names():
             raise UsageError("Zoo policies are already plain files; train one to export it.")
-        policy = load(self.policy)
-        written = export(policy, self.out, about=read_config(self.policy), overwrite=self.force)
+        policy, about = load(self.policy), read_config(self.policy)
+        warn_unsound_policy(self.policy, about)
+        written = export(policy, self.out, about=about, overwrite=self.force)
         document = {
             "policy": str(self.policy),
             "out": str(written.path),

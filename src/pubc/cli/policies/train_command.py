@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from pubc import formats
-from pubc.cli.console import facts, headline, progress, warn_unsound
+from pubc.cli.console import facts, headline, progress
 from pubc.cli.dataset_flag import Dataset
+from pubc.cli.policies.from_run import data_of, judged_by, kept_by, read_weights
 from pubc.cli.policies.metric_followers import Follower, open_followers
 from pubc.cli.policies.positives_flag import read_positives
 from pubc.cli.policies.seeds_flag import parse_seeds
-from pubc.cli.policies.weights_flag import data_of, read_weights
 from pubc.errors import UsageError
 from pubc.formats.core.named_parts import PARTS
 from pubc.policies.train_options import TrainOptions
@@ -106,7 +106,7 @@ class Train:
         return self.data
 
     def _train(self, followers: list[Follower], ends: contextlib.ExitStack) -> dict[str, Any]:
-        trajectories = formats.read(_dataset(self._source), self.reading)
+        trajectories = formats.read(kept_by(self._source), self.reading)
         session = self._session(trajectories)
         run = session.trainer
         for follower in followers:
@@ -234,6 +234,7 @@ class Train:
                     known.get(PARTS), trajectories.observation_size
                 ),
                 "action_key": known.get("action_key"),
+                **judged_by(self.weights or self._source),
             },
             "reference": [known.get("ref_min_score"), known.get("ref_max_score")],
         }
@@ -264,17 +265,6 @@ class Train:
 
 
 COMMAND = Train
-
-
-def _dataset(path: Path) -> Path:
-    """The dataset itself, or the trajectories that a filter run kept."""
-    from pubc.runs.folder.run_folder import RunFolder, is_run
-
-    if not is_run(path):
-        return path
-    kept = RunFolder(path).kept()
-    warn_unsound(path, RunFolder(path).read())
-    return kept
 
 
 def _plain(value: Any) -> Any:

@@ -17,7 +17,7 @@ from pubc.formats.core.findings import Findings
 from pubc.formats.npz_archive import load_arrays
 from pubc.pu.judge import Cut, Training, Verdict
 from pubc.pu.rounds import Round
-from pubc.storage import append_line, atomic_file, parse_json
+from pubc.storage import append_lines, atomic_file, parse_json
 
 __all__ = ["UNREADABLE", "read_rounds", "save_round", "stored_arrays"]
 
@@ -61,7 +61,7 @@ def save_round(folder: Path, done: Round) -> None:
     }
     with atomic_file(folder / name, overwrite=True) as new, new.open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
-    append_line(
+    append_lines(
         folder / "rounds.jsonl",
         {
             "round": done.number,

@@ -22,6 +22,8 @@ Mask = NDArray[np.bool_]
 
 _FORMULA = ("=", "+", "-", "@")
 _NUMBERS = ("confidence", "votes", "keep", "seed", "return", "length", "borderline")
+_MAY_LACK = ("confidence", "return")
+"""Columns that are empty where there is no such number."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,7 +136,7 @@ def read_scores(path: Path) -> Scores:
     if any(len(row) != len(header) for row in rows):
         raise ValueError(f"scores.csv has rows that are not {len(header)} columns wide")
     columns = {name: [row[index] for row in rows] for index, name in enumerate(header)}
-    number = {name: _floats(columns[name]) for name in _NUMBERS}
+    number = {name: _floats(name, columns[name]) for name in _NUMBERS}
     sources = columns.get("source")
     keep = number["keep"] == 1
     return Scores(
@@ -167,8 +169,15 @@ def _number(value: float) -> str:
     return repr(float(value)) if np.isfinite(value) else ""
 
 
-def _floats(words: list[str]) -> Floats:
-    return np.array([float(word) if word else np.nan for word in words], dtype=np.float64)
+def _floats(name: str, words: list[str]) -> Floats:
+    """A column of numbers; what is none is named, for runs have empty cells in its place."""
+    values = np.array([float(word) if word else np.nan for word in words], dtype=np.float64)
+    lacks = np.array([not word and name in _MAY_LACK for word in words], dtype=np.bool_)
+    wrong = np.flatnonzero(~np.isfinite(values) & ~lacks)
+    if len(wrong):
+        row = int(wrong[0])
+        raise ValueError(f"scores.csv: {name} of row {row + 1} is {words[row]!r}, not a number")
+    return values
 
 
 def _bits(mask: Mask) -> list[str]:

@@ -212,5 +212,7 @@ def write_mask_file(out: Path, run: JudgedRun, *, least: float, overwrite: bool)
             f"No demonstration has {least:.0%} of the expert's steps (the best has "
             f"{share.max():.0%}). Lower --least."
         )
-    write_mask(formats.Selection(place, chosen, options), out, name=MASK, overwrite=overwrite)
+    selection = formats.Selection(place, chosen, options)
+    with sealed_file(out, kind="dataset", overwrite=overwrite) as new:
+        write_mask(selection, new, name=MASK, overwrite=False)
     return len(chosen)

@@ -1,4 +1,4 @@
-"""`--weights RUN` of `pubc train`: whose steps count how much, and of which data."""
+"""What `pubc train` takes from a filter run: what it kept, or what each step counts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,28 @@ if TYPE_CHECKING:
     from pubc.formats import ReadOptions
     from pubc.trajectory import TrajectorySet
 
-__all__ = ["data_of", "read_weights"]
+__all__ = ["data_of", "judged_by", "kept_by", "read_weights"]
+
+
+def kept_by(path: Path) -> Path:
+    """The dataset itself, or the trajectories that a filter run kept."""
+    from pubc.runs.folder.run_folder import RunFolder, is_run
+
+    if not is_run(path):
+        return path
+    kept = RunFolder(path).kept()
+    warn_unsound(path, RunFolder(path).read())
+    return kept
+
+
+def judged_by(path: Path) -> dict[str, Any]:
+    """What a policy is to say of the run behind its data, for whoever uses it; or nothing."""
+    from pubc.runs.folder.run_folder import RunFolder, is_run
+
+    if not is_run(path):
+        return {}
+    told = RunFolder(path).read()
+    return {"run": {"name": path.resolve().name, **{n: told.get(n) for n in ("sound", "status")}}}
 
 
 def data_of(weights: Path | None) -> tuple[Path, ReadOptions]:
