@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 
@@ -13,34 +14,66 @@ from tests.reliability import samples
 
 CODE = """
 import os, signal, sys, runpy
-wanted = sys.argv.pop(1)
+wanted, number = sys.argv.pop(1), int(sys.argv.pop(1))
 class Strike:
     def find_spec(self, name, path=None, target=None):
         if name == wanted:
             sys.meta_path.remove(self)
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), number)
 sys.meta_path.insert(0, Strike())
 runpy.run_module("pubc", run_name="__main__", alter_sys=True)
 """
 
 
-def strike(module: str, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run a command that is interrupted at the moment when it loads a module."""
+def strike(module: str, number: int, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command that gets a signal at the moment when it loads a module."""
     return subprocess.run(
-        [sys.executable, "-c", CODE, module, *words], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", CODE, module, str(number), *words],
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
 
 
 @pytest.mark.parametrize(
-    "module",
-    ["pubc.cli.main", "pubc.cli.startup", "pubc.errors", "pubc.cli.parsing", "tyro", "numpy",
-     "numpy._core.multiarray"],
+    ("module", "number"),
+    [
+        *((module, signal.SIGINT) for module in (
+            "pubc.cli.main", "pubc.cli.startup", "pubc.errors", "pubc.cli.parsing", "tyro",
+            "numpy", "numpy._core.multiarray")),
+        ("pubc.cli.main", signal.SIGTERM), ("tyro", signal.SIGTERM), ("numpy", signal.SIGHUP),
+    ],
 )  # fmt: skip
-def test_an_interrupt_while_libraries_load_is_one_sentence(module, tmp_path):
-    done = strike(module, "inspect", str(tmp_path / "nowhere.npz"), "--json")
+def test_an_interrupt_while_libraries_load_is_one_sentence(module, number, tmp_path):
+    done = strike(module, number, "inspect", str(tmp_path / "nowhere.npz"), "--json")
     assert done.returncode == 5, done.stderr
     assert done.stderr == "pubc: interrupted.\n"
     assert json.loads(done.stdout)["error"]["exit_code"] == 5
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_after_the_last_word_is_one_sentence(number):
+    """Python takes itself apart, which is a trace where an exception strikes."""
+    code = (
+        "import atexit, os, sys; sys.argv = ['pubc', '--version']; "
+        f"atexit.register(os.kill, os.getpid(), {int(number)}); "
+        "from pubc.__main__ import main; sys.exit(main())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 5
+    assert done.stderr == "pubc: interrupted.\n"
+
+
+def test_an_interrupt_while_the_result_is_printed_is_one_sentence(monkeypatch, capsys):
+    from pubc.cli import main as module
+
+    def interrupted(document):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "_dump", interrupted)
+    monkeypatch.setattr(module, "_forget_output", lambda: None)
+    assert module.main(["formats", "--json"]) == 5
+    assert capsys.readouterr().err == "pubc: interrupted.\n"
 
 
 @pytest.mark.parametrize("kilobytes", [40_000, 100_000, 120_000, 140_000, 300_000, 500_000])

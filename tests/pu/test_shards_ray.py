@@ -6,6 +6,7 @@ Kills hit workers in the middle of a shard, the node that they run on, and the d
 command is then given again. CI kills a worker; the forty kills are part of `make check-full`.
 """
 
+import contextlib
 import os
 import random
 import signal
@@ -140,8 +141,12 @@ def drive(place: Path, table: Path) -> subprocess.Popen[bytes]:
 
 def workers_of(driver: subprocess.Popen[bytes]) -> list[psutil.Process]:
     """Ray workers of a command that is at work."""
-    family = psutil.Process(driver.pid).children(recursive=True)
-    return [p for p in family if "".join(p.cmdline()[:1]).startswith("ray::_work")]
+    found = []
+    for process in psutil.Process(driver.pid).children(recursive=True):
+        with contextlib.suppress(psutil.Error):  # some end while one looks
+            if "".join(process.cmdline()[:1]).startswith("ray::_work"):
+                found.append(process)
+    return found
 
 
 def tokens(driver: int) -> list[Path]:

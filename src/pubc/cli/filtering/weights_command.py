@@ -60,8 +60,7 @@ class Weights:
         from pubc.runs.segments.trainer_tables import TABLE_KIND, read_judged
 
         judged = read_judged(self.run_folder)
-        if not self.json:
-            warn_unsound(self.run_folder, judged.document)
+        warn_unsound(self.run_folder, judged.document)
         name = self.run_folder.resolve().name
         out = self.out or self.run_folder.with_name(f"{name}-{self.trainer}{_SUFFIX[self.trainer]}")
         claim(out, TABLE_KIND, *KINDS, force=self.force)
