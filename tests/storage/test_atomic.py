@@ -320,12 +320,12 @@ def test_half_a_line_goes_only_where_a_note_proves_it_ours(tmp_path):
     line = '{"b": 2}\n'
     note = temporary(path)
     gone = note.with_name(note.name.replace(f"-{os.getpid()}-", "-4194305-"))
-    gone.write_text(json.dumps({"at": len(whole), "line": line}))
+    gone.write_text(json.dumps({"at": len(whole), "lines": line}))
     path.write_bytes(whole + b'{"b"')
     append_lines(path, {"c": 3})
     assert path.read_bytes() == whole + b'{"c": 3}\n'
     assert not gone.exists()
-    gone.write_text(json.dumps({"at": len(whole), "line": line}))
+    gone.write_text(json.dumps({"at": len(whole), "lines": line}))
     path.write_bytes(whole + b"my own notes")  # a stranger's, although a note is there
     with pytest.raises(DataError, match="no newline"):
         append_lines(path, {"c": 3})

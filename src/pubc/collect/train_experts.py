@@ -84,14 +84,13 @@ def training(
     weak_at = max(1, steps // 5) if weak_at is None else weak_at
     if steps < 1 or not 0 < weak_at <= steps:
         raise UsageError(f"The weak policy must lie within the {steps:,} steps. Got {weak_at:,}.")
-    asked = {"environment": environment, "algorithm": algorithm, "steps": steps}
-    asked |= {"weak_at": weak_at, "random_seed": random_seed}
+    asked = {_ASKED: [environment, algorithm, steps, weak_at, random_seed]}
     overwrite = overwrite or _was_stopped(out, asked)
     for path in _files(out):
         claim(path, KIND, force=overwrite)
+    sealed: dict[str, Any] = {"kind": KIND, "overwrite": overwrite, "about": asked}
     model = _model(environment, algorithm, steps, random_seed)
     marks = {weak_at: "weak", steps: "expert"}
-    sealed: dict[str, Any] = {"kind": KIND, "overwrite": overwrite, "about": {_ASKED: asked}}
     block = max(1, min(5000, steps // 20))
     at = 0
     while at < steps:
@@ -128,7 +127,7 @@ def _was_stopped(out: Path, asked: Mapping[str, Any]) -> bool:
     if len(there) == len(_files(out)):
         return False
     with contextlib.suppress(PubcError):
-        return all(read_manifest(path).get(_ASKED) == asked for path in there)
+        return all(read_manifest(path).get(_ASKED) == asked[_ASKED] for path in there)
     return False
 
 
