@@ -55,6 +55,22 @@ def test_ray_loaded_without_a_token_is_not_started():
 
 
 @needs_ray
+def test_a_ray_that_does_not_start_is_one_sentence():
+    """On a machine under load Ray gives up with an exception that has no name of its own."""
+    script = (
+        "from pubc.engine import ray\nfrom pubc.errors import EnvironmentFailure\n"
+        "def slow(workers):\n    raise Exception('The node timed out during startup.')\n"
+        "ray._start = slow\n"
+        "try:\n    ray.open_ray(1, None).__enter__()\n"
+        "except EnvironmentFailure as error:\n    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout.startswith("Ray did not start on this machine: The node timed out"), (
+        done.stderr
+    )
+
+
+@needs_ray
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "auto"])
 def test_a_cluster_that_is_not_there_is_one_sentence(address: str, tmp_path: Path):
     # In a process of its own: this one may be connected to a cluster of another test.

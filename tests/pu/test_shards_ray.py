@@ -144,7 +144,7 @@ def workers_of(driver: subprocess.Popen[bytes]) -> list[psutil.Process]:
     found = []
     for process in psutil.Process(driver.pid).children(recursive=True):
         with contextlib.suppress(psutil.Error):  # some end while one looks
-            if "".join(process.cmdline()[:1]).startswith("ray::"):
+            if "".join(process.cmdline()[:1]).startswith(("ray::_work", "ray::IDLE")):
                 found.append(process)
     return found
 

@@ -119,7 +119,7 @@ def open_ray(workers: int, address: str | None) -> Iterator[RayTasks]:
     with _same_signals():
         try:
             _start(workers) if address is None else _join(address)
-        except (RuntimeError, OSError, ValueError, ray.exceptions.RayError) as error:
+        except Exception as error:  # Ray raises some that have no name of their own
             ray.shutdown()
             raise EnvironmentFailure(_refusal(address, error)) from error
     try:
