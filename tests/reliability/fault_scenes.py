@@ -105,11 +105,11 @@ def report_outside(force: bool) -> Build:
     return build
 
 
-def train(force: bool) -> Build:
+def train(*more: str, force: bool = False) -> Build:
     def build(folder: Path) -> Scene:
         pubc.save(folder / "set.npz", tiny(6, 10, observations=3, actions=1))
         words = ("train", "set.npz", "--out", "policy", "--updates", "4", "--batch-size", "8")
-        words = (*words, "--device", "cpu", "--checkpoint-seconds", "0", "--json")
+        words = (*words, "--device", "cpu", "--checkpoint-seconds", "0", "--json", *more)
         if force:
             run_before(folder, *words, "--random-seed", "5")
             words += ("--force",)
@@ -119,7 +119,8 @@ def train(force: bool) -> Build:
                 return words
             return (*words, "--resume")
 
-        return Scene(folder, words, ("policy",), again=again)
+        targets = ("policy/seed-0", "policy/seed-1") if more else ("policy",)
+        return Scene(folder, words, targets, again=again)
 
     return build
 
@@ -156,12 +157,12 @@ def evaluate(folder: Path) -> Scene:
     return Scene(folder, words, ("records.jsonl",), whole=whole, unfinished=torn)
 
 
-def collect(force: bool) -> Build:
+def collect(*more: str, force: bool = False) -> Build:
     def build(folder: Path) -> Scene:
         words = (
             "collect", "custom", "mixed.npz", "--environment", "Pendulum-v1", "--json",
             "--policy", "a=mine.safetensors", "--policy", "b=mine.safetensors",
-            "--trajectories-per-source", "1", "--seed-steps", "0", "--processes", "1",
+            "--trajectories-per-source", "1", "--seed-steps", "0", "--processes", "1", *more,
         )  # fmt: skip
         rng = np.random.default_rng(0)
         arrays = {"w0": rng.normal(size=(3, 1)), "b0": np.zeros(1)}
@@ -170,7 +171,8 @@ def collect(force: bool) -> Build:
         if force:
             run_before(folder, *words, "--random-seed", "5")
             words += ("--force",)
-        return Scene(folder, words, ("mixed.npz",))
+        beside = ("mixed-seed.json",) if more else ()
+        return Scene(folder, words, ("mixed.npz", *beside))
 
     return build
 
@@ -205,12 +207,14 @@ SCENES: dict[str, Build] = {
     "report in a run": report_inside,
     "report": report_outside(force=False),
     "report again": report_outside(force=True),
-    "train": train(force=False),
+    "train": train(),
+    "train with two seeds": train("--random-seeds", "0,1"),
     "train again": train(force=True),
     "export": export(force=False),
     "export again": export(force=True),
     "evaluate --record": evaluate,
-    "collect": collect(force=False),
+    "collect": collect(),
+    "collect with seeds": collect("--seed-inside", "1"),
     "collect again": collect(force=True),
 }
 NEEDS = {"convert to lerobot": ("pyarrow",), "convert to lerobot again": ("pyarrow",)}

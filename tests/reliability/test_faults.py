@@ -52,11 +52,11 @@ QUICK = (
 )  # fmt: skip
 """What CI fails by a kill, a full disk and a failing one."""
 ONCE = (
-    ("score again", "EROFS", 12), ("weights for torch", "EACCES", 5), ("compare", "EIO", 4),
+    ("score", "EROFS", 9), ("weights for torch", "EACCES", 5), ("compare", "EIO", 4),
     ("inspect --plot", "kill", 4), ("reproduce", "ENOSPC", 40), ("demo", "EACCES", 60),
     ("review, marks", "EROFS", 6), ("review, the run", "kill", 90),
     ("convert to minari", "EROFS", 12), ("convert to robomimic", "EIO", 9),
-    ("convert to lerobot", "EACCES", 30), ("weights for robomimic again", "kill", 9),
+    ("convert to lerobot", "EACCES", 30),
 )  # fmt: skip
 """What CI fails at one point in one way."""
 STRUCK = (
@@ -66,8 +66,8 @@ STRUCK = (
 """Commands that signals strike at thirty moments in `make check-full`."""
 STRUCK_ONCE = (
     ("train", signal.SIGINT, 0.02), ("train", signal.SIGTERM, 0.8),
-    ("convert to npz again", signal.SIGINT, 0.6), ("score", signal.SIGTERM, 0.97),
-    ("export", signal.SIGKILL, 0.7),
+    ("convert to npz again", signal.SIGINT, 0.6), ("report again", signal.SIGTERM, 0.9),
+    ("train", signal.SIGKILL, 0.5),
 )  # fmt: skip
 """What a signal strikes in CI, and at which share of the time that it takes."""
 

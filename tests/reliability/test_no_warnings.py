@@ -23,9 +23,9 @@ def run_strictly(name: str, tmp_path) -> None:
         assert word not in done["err"]
 
 
-@pytest.mark.parametrize("name", ["convert to hdf5", "report again"])
-def test_a_few_commands_leave_no_warning(name, tmp_path):
-    run_strictly(name, tmp_path)
+def test_a_conversion_leaves_no_warning(tmp_path):
+    """tests/cli/test_main.py has more of the commands that load little."""
+    run_strictly("convert to hdf5", tmp_path)
 
 
 @pytest.mark.slow

@@ -85,6 +85,8 @@ def test_robomimic_gets_a_mask(runs, tmp_path, capsys):
         names = {name.decode() for name in file["mask/pubc_expert"][:]}
     assert len(names) == told(capsys)["demonstrations"]
     assert {"demo_0", "demo_1"} <= names
+    assert not verify(out)
+    assert main(["weights", str(place / "robomimic"), *words, "--force"]) == 0
 
 
 @pytest.mark.parametrize("trainer", ["lerobot", "robomimic"])
