@@ -65,17 +65,23 @@ def world(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("forced", [False, True], ids=["", "--force"])
-@pytest.mark.parametrize("line", WRITTEN.values(), ids=lambda line: " ".join(line.split()[::4]))
-def test_what_is_somebody_elses_stays(line, forced, world, tmp_path, capsys):
+def occupied(line: str, world: Path, folder: Path) -> Path:
+    """The place of a command line, with something of somebody else's there."""
     for name in WORLD:
-        (tmp_path / name).symlink_to(world / name)
-    place = tmp_path / next(w for w in line.split() if w.startswith(("folder", "file")))
+        (folder / name).symlink_to(world / name)
+    place = folder / next(w for w in line.split() if w.startswith(("folder", "file")))
     if place.suffix:
         place.write_text("mine")
     else:
         place.mkdir()
         (place / "thesis.txt").write_text("mine")
+    return place
+
+
+@pytest.mark.parametrize("forced", [False, True], ids=["", "--force"])
+@pytest.mark.parametrize("line", WRITTEN.values(), ids=lambda line: " ".join(line.split()[::4]))
+def test_what_is_somebody_elses_stays(line, forced, world, tmp_path, capsys):
+    place = occupied(line, world, tmp_path)
     with contextlib.chdir(tmp_path):
         code = main([*line.split(), *["--force"] * forced])
     told = " ".join(capsys.readouterr().err.split())
@@ -97,3 +103,23 @@ def test_every_path_of_every_command_is_known_here():
             fields = dataclasses.fields(command)
             found |= {(name, field.name) for field in fields if "Path" in str(field.type)}
     assert found == {*WRITTEN, *ELSEWHERE, *READ}
+
+
+@pytest.mark.parametrize("line", WRITTEN.values(), ids=lambda line: " ".join(line.split()[::4]))
+def test_a_foreign_place_is_refused_before_any_work(line, world, tmp_path, capsys, monkeypatch):
+    """Nothing is read, played or trained for a result that could not be kept (L7)."""
+
+    def work(*given, **named):
+        raise AssertionError("work was done")
+
+    for place in (
+        "pubc.formats.read", "pubc.formats.opening.open_dataset.open_dataset",
+        "pubc.acting.evaluate.evaluate", "pubc.collect.mixtures.WorkerPool",
+        "pubc.policies.export_policy.torch.jit.trace",
+    ):  # fmt: skip
+        monkeypatch.setattr(place, work)
+    occupied(line, world, tmp_path)
+    forced = ["--force"] if "--frames" not in line and "--record" not in line else []
+    with contextlib.chdir(tmp_path):
+        code = main([*line.split(), *forced])
+    assert code in (2, 3), capsys.readouterr().err

@@ -47,6 +47,10 @@ class Inspect:
 
     def run(self) -> dict[str, Any]:
         """Read the dataset, look at it more closely than reading does, and describe it."""
+        if self.plot is not None:
+            from pubc.cli.data.inspect_plot import check_place, draw
+
+            check_place(self.plot, force=self.force)
         opened = open_dataset(self.data, self.reading)
         findings = Findings(self.data, strict=self.reading.strict)
         check_motion(opened.trajectories, findings)
@@ -60,8 +64,6 @@ class Inspect:
             "seeds": suggest_seeds(self.data, opened.trajectories),
         }
         if self.plot is not None:
-            from pubc.cli.data.inspect_plot import draw
-
             draw(opened.trajectories, self.plot, force=self.force)
             document["plot"] = str(self.plot)
         if not self.json:

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from pubc.errors import UsageError
 from pubc.report.drawing import KEPT, SERIES, canvas, encoded, label, style
-from pubc.storage import write_marked
+from pubc.storage import claim, write_marked
 from pubc.trajectory import TrajectorySet
 
-__all__ = ["KIND", "draw"]
+__all__ = ["KIND", "check_place", "draw"]
 
 KIND = "overview"
 """What the picture is, for the mark in it."""
@@ -23,14 +23,19 @@ _DIMENSIONS = 3
 """States and actions drawn: those that vary most."""
 
 
-def draw(trajectories: TrajectorySet, path: Path, *, force: bool = False) -> None:
-    """Draw a dataset as .png or .svg.
+def check_place(path: Path, *, force: bool) -> None:
+    """See that a picture may be written, before the dataset is read.
 
     Raises:
-        UsageError: The suffix is neither, or the file is not ours to replace.
+        UsageError: The suffix is neither .png nor .svg, or the file is not ours to replace.
     """
     if path.suffix not in (".png", ".svg"):
         raise UsageError(f"A picture is .png or .svg. Got {path.name}.")
+    claim(path, KIND, force=force)
+
+
+def draw(trajectories: TrajectorySet, path: Path, *, force: bool = False) -> None:
+    """Draw a dataset as .png or .svg."""
     with style():
         figure, axes = canvas(2, 2, width=3.6, height=2.2)
         _histogram(axes[0][0], trajectories.lengths, "steps of a trajectory")
