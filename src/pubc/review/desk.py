@@ -16,7 +16,7 @@ from pubc.errors import DataError, UsageError
 from pubc.formats import ReadOptions
 from pubc.formats.minari.minari_ids import find
 from pubc.formats.opening.open_dataset import open_dataset
-from pubc.labels import Labels, Mark, parts_of, read_labels, save_labels
+from pubc.labels import Label, Labels, Mark, parts_of, read_labels, save_labels
 from pubc.review.episode_videos import Videos, no_videos, videos_of
 from pubc.review.features import Features, describe
 from pubc.review.filter_job import FilterJob
@@ -57,6 +57,7 @@ class Desk:
         self.job = FilterJob(self.folder, self.data, self.reading)
         self._positions = {str(name): at for at, name in enumerate(self.trajectories.ids)}
         self._read: dict[int, Run] = {}
+        self._proposed: set[int] = set()
         self.plots: Plots = plots_of(self.trajectories)
         self.returns = self.trajectories.total_rewards()
 
@@ -98,7 +99,8 @@ class Desk:
                 if not 0 <= at < len(self.trajectories):
                     raise DataError(f"There is no trajectory {at}.", code="bad_labels")
                 name = str(self.trajectories.ids[at])
-                said[name] = [_checked(entry, name) for entry in marks]
+                foretold = self._foretold(at, name)
+                said[name] = [_checked(entry, name, foretold) for entry in marks]
             rest = [mark for mark in self.labels.marks if mark.episode not in said]
             labels = Labels((*rest, *(mark for marks in said.values() for mark in marks)))
             parts_of(labels, self.trajectories)
@@ -112,16 +114,9 @@ class Desk:
         good = _places(self._positions, parts.good)
         bad = np.setdiff1d(_places(self._positions, parts.bad), good)
         run = self.run
-        evidence = None
-        if run is not None:
-            evidence = Evidence(
-                confidence=run.scores.confidence,
-                keep=run.scores.keep,
-                unsure=run.scores.borderline,
-                threshold=run.document.get("threshold"),
-                sound=bool(run.document.get("sound")),
-            )
-        return propose(self.features, good, bad, evidence)
+        found = propose(self.features, good, bad, None if run is None else _said_by(run))
+        self._proposed |= {proposal.at for proposal in found}
+        return found
 
     def start_run(self) -> int:
         """Filter with the marks as they are now.
@@ -135,7 +130,22 @@ class Desk:
                     "Mark at least one trajectory good: the filter looks for its like."
                 )
             self._make_folder()
+            self._proposed = set()
             return self.job.start(self.labels)
+
+    def _foretold(self, at: int, name: str) -> Label | None:
+        """What a run had said of a trajectory that it proposed, before it was marked.
+
+        Trajectories that somebody else chose are no test: the easy ones may be chosen.
+        """
+        known = [mark for mark in self.labels.marks if mark.episode == name]
+        if known:
+            return known[0].foretold
+        run = self.run
+        if run is None or at not in self._proposed or self.job.was_told(name):
+            return None
+        words: dict[str, Label] = {"kept": "good", "dropped": "bad"}
+        return None if run.scores.seed[at] else words.get(run.scores.verdict[at])
 
     def _make_folder(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -231,7 +241,20 @@ def _check_run(run: Run, trajectories: TrajectorySet) -> None:
         )
 
 
-def _checked(entry: Any, name: str) -> Mark:
+def _said_by(run: Run) -> Evidence:
+    """What a run said, for proposals: where evidence decided, its votes tell what is unsure."""
+    scores, opinion = run.scores, run.document.get("second_opinion") or {}
+    divided = np.array([word == "unsure" for word in scores.verdict], dtype=np.bool_)
+    return Evidence(
+        confidence=scores.confidence,
+        keep=scores.keep,
+        unsure=divided if opinion.get("decided") else scores.borderline,
+        threshold=run.document.get("threshold"),
+        sound=bool(run.document.get("sound")),
+    )
+
+
+def _checked(entry: Any, name: str, foretold: Label | None) -> Mark:
     if not isinstance(entry, Mapping):
         raise DataError("A mark is an object with a label.", code="bad_labels")
     label: Any = entry.get("label")
@@ -243,7 +266,7 @@ def _checked(entry: Any, name: str) -> Mark:
         raise DataError(
             "A mark is good or bad, and a stretch has a start and a stop.", code="bad_labels"
         )
-    return Mark(name, label, start, stop)
+    return Mark(name, label, start, stop, foretold if whole else None)
 
 
 def _places(positions: Mapping[str, int], pieces: TrajectorySet) -> Integers:
