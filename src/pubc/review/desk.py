@@ -21,6 +21,7 @@ from pubc.review.episode_videos import Videos, no_videos, videos_of
 from pubc.review.features import Features, describe
 from pubc.review.filter_job import FilterJob
 from pubc.review.proposals import Evidence, Proposal, propose
+from pubc.review.rendered_films import RenderedFilms, environment_of
 from pubc.review.small_plots import Plots, plots_of
 from pubc.runs.folder.run_folder import is_run
 from pubc.runs.folder.run_reading import Run, read_run
@@ -47,8 +48,8 @@ class Desk:
     """Where the marks are saved."""
     labels: Labels
     """What was marked."""
-    videos: Videos
-    """Videos of the episodes, where the dataset has any."""
+    videos: Videos | RenderedFilms
+    """Videos of the episodes, where the dataset has any or a simulator can draw them."""
     given: Run | None = None
     """The run that the review was opened with."""
 
@@ -133,6 +134,12 @@ class Desk:
             self._proposed = set()
             return self.job.start(self.labels)
 
+    def close(self) -> None:
+        """Stop the run at work, and take drawn films away."""
+        self.job.stop()
+        if isinstance(self.videos, RenderedFilms):
+            self.videos.close()
+
     def _foretold(self, at: int, name: str) -> Label | None:
         """What a run had said of a trajectory that it proposed, before it was marked.
 
@@ -160,7 +167,12 @@ class Desk:
 
 
 def open_desk(
-    path: Path, reading: ReadOptions, *, folder: Path | None = None, labels: Path | None = None
+    path: Path,
+    reading: ReadOptions,
+    *,
+    folder: Path | None = None,
+    labels: Path | None = None,
+    environment: str | None = None,
 ) -> Desk:
     """Open a dataset or a run for review.
 
@@ -169,6 +181,7 @@ def open_desk(
         reading: How to read the dataset; a run says it itself.
         folder: Where labels and runs go; `NAME-review` beside `path` if omitted.
         labels: The file of marks; labels.json in the folder if omitted.
+        environment: Where it was recorded, to draw films; what the dataset says if omitted.
 
     Raises:
         DataError: The dataset, the run or the labels are not what they should be.
@@ -189,7 +202,12 @@ def open_desk(
     if marks.flags:
         file, marks = _beside_flags(marks, place / "labels.json")
     parts_of(marks, trajectories)  # labels of another dataset are refused before anything else
-    videos = videos_of(data, trajectories) if opened.format == "lerobot" else no_videos()
+    videos: Videos | RenderedFilms = no_videos()
+    drawn_in = environment or environment_of(trajectories.metadata)
+    if opened.format == "lerobot":
+        videos = videos_of(data, trajectories)
+    if drawn_in is not None and not videos.cameras:
+        videos = RenderedFilms(drawn_in, trajectories)
     return Desk(data.resolve(), reading, trajectories, place, file, marks, videos, run)
 
 
