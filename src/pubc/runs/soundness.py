@@ -142,12 +142,7 @@ def weigh(
     doubts = _doubts(opinion, None if agree else agreement, controls, by_evidence, too_much)
     doubts += tuple(map(_about_seed, named))
     marks = marks_say(opinion, foretold, int(known_bad.sum()))
-    if marks == "wrong" and status in SOUND:
-        status = "marks_disagree"
-    if status not in SOUND and marks == "confirmed" and by_evidence and found:
-        status, doubts = "marks_confirm", marks_words(foretold)
-    elif status not in SOUND:
-        doubts = (*marks_words(foretold), *doubts)
+    status, doubts = _after_marks(status, doubts, foretold, marks, by_evidence and found)
     # Where two that are to be believed differ either may be right, elsewhere the votes tell.
     chances = (doubt if by_evidence else np.where(differs, 0.5, doubt))[looked]
     return Weighed(
@@ -175,6 +170,19 @@ def _contradicted(
     if status in SOUND and controls.start >= TOLD_BY_START:
         return "start_explains"
     return status
+
+
+def _after_marks(
+    status: str, doubts: tuple[str, ...], foretold: Sequence[bool], marks: str, decided: bool
+) -> tuple[str, tuple[str, ...]]:
+    """Status and doubts after marks were heard too."""
+    if status in SOUND:
+        if marks != "wrong":
+            return status, doubts
+        status = "marks_disagree"
+    elif marks == "confirmed" and decided:
+        return "marks_confirm", marks_words(foretold)
+    return status, (*marks_words(foretold), *doubts)
 
 
 def asks_again(opinion: Opinion, selected: Mask, status: str) -> bool:
