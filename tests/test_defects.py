@@ -274,3 +274,23 @@ def test_e7_tables_call_the_figure_published_and_keep_paper_for_the_recipe():
     text = (ROOT / "docs/results.md").read_text()
     assert "(published " in text
     assert "(paper " not in text
+
+
+@needs_checkout
+def test_w2_w4_no_page_speaks_of_expected_wrong_or_unseen_seeds():
+    shown = [*(ROOT / "src/pubc").rglob("*.py"), *(ROOT / "src/pubc").rglob("assets/*")]
+    shown += [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    for path in shown:
+        text = path.read_text(encoding="utf-8").lower()
+        assert "expected wrong" not in text, path
+        assert "unseen seeds" not in text, path
+
+
+def test_w3_a_run_that_something_contradicts_is_not_told_otherwise():
+    from pubc.runs.statuses import SOUND, STATUSES, verdict
+
+    assert "nothing contradicts" in verdict({"status": "converged", "sound": True}).sentence
+    assert "nothing contradicts" not in verdict({"status": "converged", "sound": False}).sentence
+    for status in STATUSES:
+        if status not in SOUND:
+            assert "nothing contradicts" not in verdict({"status": status}).sentence

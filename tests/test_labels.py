@@ -136,3 +136,27 @@ def test_labels_of_another_dataset_are_refused(pile):
         parts_of(Labels((Mark("d", "good"),)), pile)
     with pytest.raises(DataError, match="has 5 steps"):
         parts_of(Labels((Mark("c", "good", 2, 6),)), pile)
+
+
+def test_what_a_run_had_foretold_survives_the_file_and_is_counted_in_order(tmp_path):
+    marks = (
+        Mark("0", "good"),
+        Mark("1", "bad", foretold="bad"),
+        Mark("2", "good", foretold="bad"),
+        Mark("3", "good", foretold="good"),
+    )
+    save_labels(tmp_path / "labels.json", Labels(marks))
+    found = read_labels(tmp_path / "labels.json")
+    assert found.marks == marks
+    assert found.foretold == (True, False, True)
+
+
+@pytest.mark.parametrize(
+    "entry", [{"foretold": "kept"}, {"foretold": "good", "start": 1, "stop": 4}]
+)
+def test_only_whole_trajectories_are_foretold_good_or_bad(tmp_path, entry):
+    mark = {"episode": "0", "label": "good", **entry}
+    document = {"kind": "labels", "version": 1, "marks": [mark]}
+    (tmp_path / "labels.json").write_text(json.dumps(document))
+    with pytest.raises(DataError, match="foretold"):
+        read_labels(tmp_path / "labels.json")

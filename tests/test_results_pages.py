@@ -32,7 +32,7 @@ def small() -> ModuleType:
     return script("results_small")
 
 
-def test_the_table_of_the_readme_is_what_its_script_makes_of_the_records():
+def test_w11_the_table_of_the_readme_is_what_its_script_makes_of_the_records():
     page = (ROOT / "README.md").read_text()
     assert script("readme").page(page) == page
 

@@ -28,7 +28,7 @@ __all__ = ["Label", "Labels", "Mark", "Parts", "parts_of", "read_labels", "save_
 
 Label = Literal["good", "bad"]
 _LABELS: tuple[str, ...] = get_args(Label)
-_FIELDS = {"episode", "label", "start", "stop"}
+_FIELDS = {"episode", "label", "start", "stop", "foretold"}
 _LIMIT = 64 << 20
 _MOST_MARKS = 1_000_000
 _FARTHEST = 2**53
@@ -52,6 +52,8 @@ class Mark:
     """First step of the stretch; None for the whole trajectory."""
     stop: int | None = None
     """The step after its last one."""
+    foretold: Label | None = None
+    """What a run had said of the whole trajectory before anybody marked it."""
 
     @property
     def whole(self) -> bool:
@@ -60,14 +62,12 @@ class Mark:
 
     def document(self) -> dict[str, Any]:
         """The mark as a JSON object."""
-        if self.whole:
-            return {"episode": self.episode, "label": self.label}
-        return {
-            "episode": self.episode,
-            "label": self.label,
-            "start": self.start,
-            "stop": self.stop,
-        }
+        found: dict[str, Any] = {"episode": self.episode, "label": self.label}
+        if not self.whole:
+            found |= {"start": self.start, "stop": self.stop}
+        if self.foretold is not None:
+            found["foretold"] = self.foretold
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,11 @@ class Labels:
 
     def __len__(self) -> int:
         return len(self.marks)
+
+    @property
+    def foretold(self) -> tuple[bool, ...]:
+        """For each mark that a run had said something of before, whether it was right."""
+        return tuple(m.foretold == m.label for m in self.marks if m.whole and m.foretold)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -221,7 +226,10 @@ def _mark(path: Path, number: int, entry: Any) -> Mark:
         raise wrong("start and stop come together or not at all.")
     if start is not None and not (_is_step(start) and _is_step(stop) and start < stop):
         raise wrong("expected steps with 0 <= start < stop.")
-    return Mark(episode, cast(Label, label), start, stop)
+    foretold = entry.get("foretold")
+    if foretold is not None and (foretold not in _LABELS or start is not None):
+        raise wrong("expected `foretold` to be good or bad, and only of a whole trajectory.")
+    return Mark(episode, cast(Label, label), start, stop, cast(Label | None, foretold))
 
 
 def _is_step(value: Any) -> bool:

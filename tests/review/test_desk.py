@@ -105,3 +105,24 @@ def test_a_set_without_returns_or_sources_opens(demo, tmp_path):
     bare = replace(mixed, columns=replace(mixed.columns, rewards=None), sources=None)
     formats.save(tmp_path / "bare.npz", bare)
     assert len(open_desk(tmp_path / "bare.npz", ReadOptions()).proposals()) == 8
+
+
+def test_a_mark_on_what_was_proposed_says_what_the_run_had_said(run):
+    desk = open_desk(run, ReadOptions())
+    proposed = [p.at for p in desk.proposals()]
+    verdicts = {"kept": "good", "dropped": "bad", "unsure": None}
+    said = {at: verdicts[desk.run.scores.verdict[at]] for at in proposed}
+    desk.set_marks([(at, [{"label": "good"}]) for at in proposed])
+    desk.set_marks([(at, [{"label": "bad"}]) for at in proposed])
+    found = {int(mark.episode): mark.foretold for mark in desk.labels.marks}
+    assert {at: found[at] for at in proposed} == said
+    assert len(desk.labels.foretold) == sum(word is not None for word in said.values())
+
+
+def test_what_somebody_chose_themselves_is_no_test(run):
+    desk = open_desk(run, ReadOptions())
+    marked = {int(mark.episode) for mark in desk.labels.marks}
+    proposed = {p.at for p in desk.proposals()}
+    own = [at for at in range(60) if at not in marked | proposed]
+    desk.set_marks([(at, [{"label": "bad"}]) for at in own])
+    assert desk.labels.foretold == ()

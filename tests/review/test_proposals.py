@@ -75,12 +75,14 @@ def test_two_kinds_of_evidence_that_disagree_are_named(features):
     assert "the filter doubts it" in named[int(expert[5])]
 
 
-def test_while_a_run_is_not_sound_the_surest_are_to_be_confirmed(features, evidence):
+def test_while_a_run_is_not_sound_some_are_drawn_by_chance(features, evidence):
     from dataclasses import replace
 
-    unsound = replace(evidence, sound=False, threshold=None)
+    unsound = replace(evidence, sound=False)
     found = propose(features, np.array([59, 58, 57]), NOBODY, unsound)
-    assert [p.at for p in found if p.reason == "surest"][:2] == [56, 55]
+    assert [p.reason for p in found[:4]] == ["doubtful", "drawn", "doubtful", "drawn"]
+    assert evidence.keep[found[1].at]
+    assert propose(features, np.array([59, 58, 57]), NOBODY, unsound) == found
 
 
 def test_nothing_is_proposed_of_nothing():

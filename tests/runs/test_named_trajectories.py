@@ -59,7 +59,7 @@ def test_ids_positions_and_masks_name_the_same_trajectories(named):
         ([NAMED[3]], "a list of Trajectory"),
     ],
 )
-def test_what_means_nothing_is_refused_in_words(named, said):
+def test_w5_what_means_nothing_is_refused_in_words(named, said):
     with pytest.raises(UsageError, match=said):
         positions_in(NAMED, named, "seeds")
 
@@ -73,7 +73,7 @@ def test_a_set_may_come_from_elsewhere_but_the_bad_must_be_in_the_pile():
         bad_in(NAMED, stranger)
 
 
-def test_a_seed_that_is_named_twice_counts_once():
+def test_w6_a_seed_that_is_named_twice_counts_once():
     repeated = prepare(NAMED, NAMED[[1, 3, 1]])
     assert repeated.seed_positives.ids.tolist() == ["demo_1", "demo_3"]
     assert any(problem.code == "seed_duplicates" for problem in repeated.problems)

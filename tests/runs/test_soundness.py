@@ -244,3 +244,54 @@ def test_one_of_two_seeds_must_be_found():
     few = replace(AGREES, seeds=2)
     assert weighed(replace(few, seeds_found=0.5)).status == "converged"
     assert weighed(replace(few, seeds_found=0.0)).status == "seed_incoherent"
+
+
+BAD = np.arange(COUNT) >= 35
+TAUGHT = replace(AGREES, taught=True, belief=np.where(SELECTED, 0.99, 0.01))
+"""Evidence that marks of both kinds have taught, about which the looks are of one mind."""
+
+
+def after_marks(opinion, foretold, status="no_valley"):
+    return weigh(SELECTED, NOBODY, status, opinion, SEEDS, BAD, foretold)
+
+
+def test_marks_that_the_runs_had_foretold_confirm_a_split():
+    found = after_marks(TAUGHT, [False] * 3 + [True] * 7 + [False])
+    assert found.status == "marks_confirm"
+    assert found.by_evidence
+    assert found.chance_wrong == 0.0
+    assert found.doubts == (
+        "Of the last 8 trajectories that you marked after a run, it had 7 right.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "foretold"),
+    [
+        ({}, [True] * 7),
+        ({}, [True] * 6 + [False] * 2),
+        ({"taught": False}, [True] * 8),
+        ({"repeated": 0.9}, [True] * 8),
+        ({"belief": np.full(COUNT, 0.9)}, [True] * 8),
+        ({"seeds": 2}, [True] * 8),
+    ],
+    ids=["too few", "two wrong", "nothing taught", "unsteady", "divided", "two good ones"],
+)
+def test_fewer_or_wrong_marks_confirm_nothing(changes, foretold):
+    found = after_marks(replace(TAUGHT, **changes), foretold)
+    assert found.status == "no_valley"
+    assert found.chance_wrong is None
+    assert f"it had {foretold[-8:].count(True)} right" in found.doubts[0]
+
+
+def test_marks_that_were_not_foretold_speak_against_a_sound_run():
+    assert after_marks(TAUGHT, [], "converged").status == "converged"
+    found = after_marks(TAUGHT, [True] * 5 + [False] * 3, "converged")
+    assert found.status == "marks_disagree"
+    assert "it had 5 right. Mark more" in found.doubts[0]
+
+
+def test_evidence_that_was_taught_decides_and_does_not_ask_again():
+    found = after_marks(replace(TAUGHT, kept=OTHER, support=1.0), [], "converged")
+    assert np.array_equal(found.kept, OTHER & ~BAD)
+    assert not asks_again(replace(TAUGHT, kept=OTHER, seeds=1), SELECTED, "converged")

@@ -134,7 +134,11 @@ class _Answers:
         return await self._answer(episode_view, self._desk, at)
 
     async def video(self, request: Request) -> Response:
-        clip = self._desk.videos.clip(request.path_params["at"], request.path_params["camera"])
+        at, camera = request.path_params["at"], request.path_params["camera"]
+        try:
+            clip = await run_in_threadpool(self._desk.videos.open, at, camera)
+        except PubcError as error:
+            return _said(str(error), 404)
         if clip is None:
             return _said("There is no such video.", 404)
         kind = _TYPES.get(clip.path.suffix.lower(), "application/octet-stream")

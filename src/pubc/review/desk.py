@@ -16,11 +16,12 @@ from pubc.errors import DataError, UsageError
 from pubc.formats import ReadOptions
 from pubc.formats.minari.minari_ids import find
 from pubc.formats.opening.open_dataset import open_dataset
-from pubc.labels import Labels, Mark, parts_of, read_labels, save_labels
+from pubc.labels import Label, Labels, Mark, parts_of, read_labels, save_labels
 from pubc.review.episode_videos import Videos, no_videos, videos_of
 from pubc.review.features import Features, describe
 from pubc.review.filter_job import FilterJob
 from pubc.review.proposals import Evidence, Proposal, propose
+from pubc.review.rendered_films import RenderedFilms, environment_of
 from pubc.review.small_plots import Plots, plots_of
 from pubc.runs.folder.run_folder import is_run
 from pubc.runs.folder.run_reading import Run, read_run
@@ -47,8 +48,8 @@ class Desk:
     """Where the marks are saved."""
     labels: Labels
     """What was marked."""
-    videos: Videos
-    """Videos of the episodes, where the dataset has any."""
+    videos: Videos | RenderedFilms
+    """Videos of the episodes, where the dataset has any or a simulator can draw them."""
     given: Run | None = None
     """The run that the review was opened with."""
 
@@ -57,6 +58,7 @@ class Desk:
         self.job = FilterJob(self.folder, self.data, self.reading)
         self._positions = {str(name): at for at, name in enumerate(self.trajectories.ids)}
         self._read: dict[int, Run] = {}
+        self._proposed: set[int] = set()
         self.plots: Plots = plots_of(self.trajectories)
         self.returns = self.trajectories.total_rewards()
 
@@ -98,7 +100,8 @@ class Desk:
                 if not 0 <= at < len(self.trajectories):
                     raise DataError(f"There is no trajectory {at}.", code="bad_labels")
                 name = str(self.trajectories.ids[at])
-                said[name] = [_checked(entry, name) for entry in marks]
+                foretold = self._foretold(at, name)
+                said[name] = [_checked(entry, name, foretold) for entry in marks]
             rest = [mark for mark in self.labels.marks if mark.episode not in said]
             labels = Labels((*rest, *(mark for marks in said.values() for mark in marks)))
             parts_of(labels, self.trajectories)
@@ -112,16 +115,9 @@ class Desk:
         good = _places(self._positions, parts.good)
         bad = np.setdiff1d(_places(self._positions, parts.bad), good)
         run = self.run
-        evidence = None
-        if run is not None:
-            evidence = Evidence(
-                confidence=run.scores.confidence,
-                keep=run.scores.keep,
-                unsure=run.scores.borderline,
-                threshold=run.document.get("threshold"),
-                sound=bool(run.document.get("sound")),
-            )
-        return propose(self.features, good, bad, evidence)
+        found = propose(self.features, good, bad, None if run is None else _said_by(run))
+        self._proposed |= {proposal.at for proposal in found}
+        return found
 
     def start_run(self) -> int:
         """Filter with the marks as they are now.
@@ -135,7 +131,28 @@ class Desk:
                     "Mark at least one trajectory good: the filter looks for its like."
                 )
             self._make_folder()
+            self._proposed = set()
             return self.job.start(self.labels)
+
+    def close(self) -> None:
+        """Stop the run at work, and take drawn films away."""
+        self.job.stop()
+        if isinstance(self.videos, RenderedFilms):
+            self.videos.close()
+
+    def _foretold(self, at: int, name: str) -> Label | None:
+        """What a run had said of a trajectory that it proposed, before it was marked.
+
+        Trajectories that somebody else chose are no test: the easy ones may be chosen.
+        """
+        known = [mark for mark in self.labels.marks if mark.episode == name]
+        if known:
+            return known[0].foretold
+        run = self.run
+        if run is None or at not in self._proposed or self.job.was_told(name):
+            return None
+        words: dict[str, Label] = {"kept": "good", "dropped": "bad"}
+        return None if run.scores.seed[at] else words.get(run.scores.verdict[at])
 
     def _make_folder(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -150,7 +167,12 @@ class Desk:
 
 
 def open_desk(
-    path: Path, reading: ReadOptions, *, folder: Path | None = None, labels: Path | None = None
+    path: Path,
+    reading: ReadOptions,
+    *,
+    folder: Path | None = None,
+    labels: Path | None = None,
+    environment: str | None = None,
 ) -> Desk:
     """Open a dataset or a run for review.
 
@@ -159,6 +181,7 @@ def open_desk(
         reading: How to read the dataset; a run says it itself.
         folder: Where labels and runs go; `NAME-review` beside `path` if omitted.
         labels: The file of marks; labels.json in the folder if omitted.
+        environment: Where it was recorded, to draw films; what the dataset says if omitted.
 
     Raises:
         DataError: The dataset, the run or the labels are not what they should be.
@@ -179,7 +202,12 @@ def open_desk(
     if marks.flags:
         file, marks = _beside_flags(marks, place / "labels.json")
     parts_of(marks, trajectories)  # labels of another dataset are refused before anything else
-    videos = videos_of(data, trajectories) if opened.format == "lerobot" else no_videos()
+    videos: Videos | RenderedFilms = no_videos()
+    drawn_in = environment or environment_of(trajectories.metadata)
+    if opened.format == "lerobot":
+        videos = videos_of(data, trajectories)
+    if drawn_in is not None and not videos.cameras:
+        videos = RenderedFilms(drawn_in, trajectories)
     return Desk(data.resolve(), reading, trajectories, place, file, marks, videos, run)
 
 
@@ -231,7 +259,20 @@ def _check_run(run: Run, trajectories: TrajectorySet) -> None:
         )
 
 
-def _checked(entry: Any, name: str) -> Mark:
+def _said_by(run: Run) -> Evidence:
+    """What a run said, for proposals: where evidence decided, its votes tell what is unsure."""
+    scores, opinion = run.scores, run.document.get("second_opinion") or {}
+    divided = np.array([word == "unsure" for word in scores.verdict], dtype=np.bool_)
+    return Evidence(
+        confidence=scores.confidence,
+        keep=scores.keep,
+        unsure=divided if opinion.get("decided") else scores.borderline,
+        threshold=run.document.get("threshold"),
+        sound=bool(run.document.get("sound")),
+    )
+
+
+def _checked(entry: Any, name: str, foretold: Label | None) -> Mark:
     if not isinstance(entry, Mapping):
         raise DataError("A mark is an object with a label.", code="bad_labels")
     label: Any = entry.get("label")
@@ -243,7 +284,7 @@ def _checked(entry: Any, name: str) -> Mark:
         raise DataError(
             "A mark is good or bad, and a stretch has a start and a stop.", code="bad_labels"
         )
-    return Mark(name, label, start, stop)
+    return Mark(name, label, start, stop, foretold if whole else None)
 
 
 def _places(positions: Mapping[str, int], pieces: TrajectorySet) -> Integers:

@@ -15,6 +15,7 @@ from pubc import __version__
 from pubc.report.page import content_policy, environment
 from pubc.report.payload import known_ids, pack, packed_bits, to_json
 from pubc.review.desk import Desk
+from pubc.review.rendered_films import RenderedFilms
 from pubc.review.small_plots import CHUNK, POINTS
 from pubc.runs.statuses import verdict
 
@@ -115,6 +116,7 @@ def _payload(desk: Desk) -> dict[str, Any]:
         "high": plots.high.tolist(),
         "cameras": list(desk.videos.cameras),
         "fps": desk.videos.fps,
+        "drawn": isinstance(desk.videos, RenderedFilms),
         "marks": {str(at): marks for at, marks in desk.marks().items()},
         "progress": progress_view(desk),
     }

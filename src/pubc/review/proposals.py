@@ -2,8 +2,9 @@
 
 Before a run: typical members of groups of alike trajectories, more from groups where the marks so
 far were good. After a run: what lies close to the cut, what begins where no good one begins, what
-the filter and the plain likeness to the marked ones disagree about, and, as long as the result is
-not sound, what the filter is surest of, because a confirmed one is a new seed.
+the filter and the plain likeness to the marked ones disagree about. As long as the result is not
+sound, some are drawn by chance: the marks are then a test of the run, and a test of the doubtful
+alone says little of the rest (`pubc.pu.second_opinion.marks_as_test`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from pubc.review.alike_groups import Group, alike, main_directions, squares
 from pubc.review.features import Features
+from pubc.streams import Key
 
 __all__ = ["COUNT", "Evidence", "Proposal", "propose"]
 
@@ -29,8 +31,6 @@ _GROUPS = 5
 """Groups before a run: fewer than proposals, so that a large group is shown more than once."""
 _INNER = 0.8
 """Share of a group that speaks for it; its outliers do not."""
-_ENOUGH = 3
-"""Good ones from which on the filter rather than the groups says where to look."""
 _FAR = 2.0
 """A start is uncovered beyond this multiple of what starts usually lie apart."""
 
@@ -89,9 +89,8 @@ def propose(
         apart = _disagreed(features, good, bad, evidence, known)
         sources = [doubt, start, doubt, apart]
         if not evidence.sound:
-            sure = _surest(evidence, known)
-            groups = _from_groups(features, good, bad, known)
-            sources = [sure, doubt, sure, start] if len(good) >= _ENOUGH else [sure, groups, doubt]
+            kept, anyone = _drawn(evidence.keep & ~known), _drawn(~known)
+            sources = [doubt, kept, doubt, anyone, start, apart]
     return _in_turn(sources, count)
 
 
@@ -166,10 +165,11 @@ def _doubtful(evidence: Evidence, known: Mask) -> Iterator[Proposal]:
             yield Proposal(int(at), "doubtful", f"nearest to the cut, {side}")
 
 
-def _surest(evidence: Evidence, known: Mask) -> Iterator[Proposal]:
-    for at in np.argsort(-np.nan_to_num(evidence.confidence, nan=-np.inf), kind="stable"):
-        if not known[at]:
-            yield Proposal(int(at), "surest", "the filter is surest of this one: is it right?")
+def _drawn(among: Mask) -> Iterator[Proposal]:
+    """Trajectories by chance, always in the same order."""
+    for at in Key(0, ("proposals",)).rng().permutation(len(among)):
+        if among[at]:
+            yield Proposal(int(at), "drawn", "drawn by chance: does the filter have it right?")
 
 
 def _uncovered(

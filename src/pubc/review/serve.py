@@ -41,7 +41,7 @@ def serve(desk: Desk, port: int, ready: Callable[[str], None]) -> None:
         try:
             server.run(sockets=[listener])
         finally:
-            desk.job.stop()
+            desk.close()
 
 
 @contextlib.contextmanager
@@ -63,7 +63,7 @@ def serving(desk: Desk, port: int = 0) -> Iterator[str]:
         finally:
             server.should_exit = True
             thread.join(30)
-            desk.job.stop()
+            desk.close()
 
 
 @contextlib.contextmanager

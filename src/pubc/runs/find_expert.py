@@ -54,6 +54,8 @@ class Prepared:
     """What is odd about the seeds, in words."""
     seed_steps: Mask | None = None
     """Which steps of `mixed` are the expert's for sure, where that was said of steps."""
+    foretold: tuple[bool, ...] = ()
+    """For each mark that a run had said something of before, whether it was right."""
 
     def pile(self, bench: Bench, done: Sequence[Round] = ()) -> Pile:
         """Ready for a recipe to go over it."""
@@ -216,7 +218,13 @@ def conclude(
         weighed = without_opinion(last.selected, quality.borderline, status)
     else:
         weighed = weigh(
-            last.selected, quality.borderline, status, opinion, ready.seeds, ready.known_bad
+            last.selected,
+            quality.borderline,
+            status,
+            opinion,
+            ready.seeds,
+            ready.known_bad,
+            ready.foretold,
         )
     evident = opinion is not None and weighed.by_evidence
     advice = advise(weighed.status, last, rounds, quality, len(ready.seed_positives))

@@ -19,7 +19,7 @@ from pubc.select import by_ids, by_source, listed_ids, top_returns
 from pubc.streams import Key
 from pubc.trajectory import TrajectorySet
 
-__all__ = ["Seeds", "choose_bad", "choose_seeds", "truth_mask"]
+__all__ = ["Seeds", "choose_bad", "choose_seeds", "foretold", "truth_mask"]
 
 SEED_TOP = 0.004
 """Share of highest returns that are seeds where nothing else is said."""
@@ -103,6 +103,11 @@ def choose_bad(config: FilterConfig, mixed: TrajectorySet) -> NDArray[np.bool_]:
     if config.labels is not None:
         found[parts_of(read_labels(config.labels), mixed).bad_positions] = True
     return found
+
+
+def foretold(config: FilterConfig) -> tuple[bool, ...]:
+    """For each mark that a run had said something of before, whether it was right."""
+    return () if config.labels is None else read_labels(config.labels).foretold
 
 
 def truth_mask(mixed: TrajectorySet, name: str | None) -> NDArray[np.bool_] | None:

@@ -8,6 +8,7 @@ are in question.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,9 @@ from numpy.typing import NDArray
 from pubc.pu.second_opinion.controls import Controls, check_controls
 from pubc.pu.second_opinion.evidence import EVIDENCE
 from pubc.pu.second_opinion.held_out import FEWEST_SEEDS
+from pubc.pu.second_opinion.marks_as_test import marks_say, marks_words
 from pubc.pu.second_opinion.opinion import Opinion
+from pubc.pu.second_opinion.reasons import reasons_for
 from pubc.runs.statuses import SOUND
 
 __all__ = ["Weighed", "asks_again", "confirms", "weigh", "without_opinion"]
@@ -58,9 +61,6 @@ SEEDS_FOUND_OF_FEW = 0.5
 DIVIDED = 0.375
 """From here on the votes are divided about a trajectory."""
 
-_NAMES = tuple(EVIDENCE)
-_SITUATIONS = ("joint", "situations")
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weighed:
@@ -100,7 +100,13 @@ def without_opinion(selected: Mask, borderline: Mask, status: str) -> Weighed:
 
 
 def weigh(
-    selected: Mask, borderline: Mask, status: str, opinion: Opinion, seeds: Mask, known_bad: Mask
+    selected: Mask,
+    borderline: Mask,
+    status: str,
+    opinion: Opinion,
+    seeds: Mask,
+    known_bad: Mask,
+    foretold: Sequence[bool] = (),
 ) -> Weighed:
     """Weigh what the rounds selected against evidence of other kinds.
 
@@ -111,12 +117,12 @@ def weigh(
         opinion: What the evidence says.
         seeds: Which trajectories are seeds.
         known_bad: Which trajectories are known not to be the expert's.
+        foretold: For each mark that a run had said something of before, whether it was right.
     """
     looked = opinion.looked
     differs, doubt = np.zeros_like(selected), np.zeros(len(selected))
     differs[looked] = opinion.kept != selected[looked]
     doubt[looked] = opinion.doubt
-    few = opinion.seeds < FEWEST_SEEDS
     agreement, agree = float(1 - differs[looked].mean()), _agrees(opinion, selected)
     by_evidence = _outweighs(opinion, selected, status, agree)
     label, unsure = selected.copy(), borderline & differs
@@ -125,34 +131,58 @@ def weigh(
     unsure &= ~known_bad
     kept = label & ~unsure & ~known_bad
     controls = check_controls(opinion.traits, label[looked])
-    if by_evidence and (kept & ~seeds).any() and _stands_alone(opinion):
+    too_much = opinion.held_out.too_much(kept[looked], opinion.support)
+    found = bool((kept & ~seeds).any())
+    if by_evidence and found and _stands_alone(opinion):
         status = "evidence_decides"
     elif status == "converged" and not confirms(opinion, selected):
         status = "evidence_disagrees"
-    too_much = opinion.held_out.too_much(kept[looked], opinion.support)
     named = _lonely(opinion, selected, seeds, status)
-    lost = _seeds_found(opinion, len(named)) < (SEEDS_FOUND_OF_FEW if few else SEEDS_FOUND)
-    if status in SOUND and (lost or too_much):
-        status = "seed_incoherent"
-    elif status in SOUND and controls.start >= TOLD_BY_START:
-        status = "start_explains"
-    sound = status in SOUND
+    status = _contradicted(status, opinion, len(named), controls, too_much)
+    doubts = _doubts(opinion, None if agree else agreement, controls, by_evidence, too_much)
+    doubts += tuple(map(_about_seed, named))
+    marks = marks_say(opinion, foretold, int(known_bad.sum()))
+    status, doubts = _after_marks(status, doubts, foretold, marks, by_evidence and found)
     # Where two that are to be believed differ either may be right, elsewhere the votes tell.
     chances = (doubt if by_evidence else np.where(differs, 0.5, doubt))[looked]
     return Weighed(
         kept=kept,
         unsure=unsure,
-        reasons=_reasons(kept, unsure, differs, opinion),
+        reasons=reasons_for(kept, unsure, differs, opinion),
         status=status,
-        doubts=_doubts(opinion, None if agree else agreement, controls, by_evidence, too_much)
-        + tuple(map(_about_seed, named)),
+        doubts=doubts,
         lonely_seeds=named,
         by_evidence=by_evidence,
         agreement=agreement,
         controls=controls,
-        chance_wrong=float(chances.mean()) if sound else None,
+        chance_wrong=float(chances.mean()) if status in SOUND else None,
         chances=chances,
     )
+
+
+def _contradicted(
+    status: str, opinion: Opinion, named: int, controls: Controls, too_much: bool
+) -> str:
+    """The status of a split that seeds or starts speak against, or as it was."""
+    enough = SEEDS_FOUND_OF_FEW if opinion.seeds < FEWEST_SEEDS else SEEDS_FOUND
+    if status in SOUND and (_seeds_found(opinion, named) < enough or too_much):
+        return "seed_incoherent"
+    if status in SOUND and controls.start >= TOLD_BY_START:
+        return "start_explains"
+    return status
+
+
+def _after_marks(
+    status: str, doubts: tuple[str, ...], foretold: Sequence[bool], marks: str, decided: bool
+) -> tuple[str, tuple[str, ...]]:
+    """Status and doubts after marks were heard too."""
+    if status in SOUND:
+        if marks != "wrong":
+            return status, doubts
+        status = "marks_disagree"
+    elif marks == "confirmed" and decided:
+        return "marks_confirm", marks_words(foretold)
+    return status, (*marks_words(foretold), *doubts)
 
 
 def asks_again(opinion: Opinion, selected: Mask, status: str) -> bool:
@@ -161,6 +191,7 @@ def asks_again(opinion: Opinion, selected: Mask, status: str) -> bool:
     It then begins a second time with what they found, and `confirms` tells what came of it.
     """
     few = opinion.seeds < FEWEST_SEEDS
+    few = few and not opinion.taught
     return few and status == "converged" and not _agrees(opinion, selected)
 
 
@@ -172,15 +203,18 @@ def confirms(opinion: Opinion, selected: Mask) -> bool:
 def _agrees(opinion: Opinion, selected: Mask) -> bool:
     """Whether evidence and rounds say the same of nearly all trajectories."""
     differs = opinion.kept != selected[opinion.looked]
-    enough = AGREE_OF_FEW if opinion.from_seeds and opinion.seeds < FEWEST_SEEDS else AGREE
+    few = opinion.from_seeds and opinion.seeds < FEWEST_SEEDS and not opinion.taught
+    enough = AGREE_OF_FEW if few else AGREE
     return bool(1 - differs.mean() >= enough or differs.sum() <= SLIPS)
 
 
 def _outweighs(opinion: Opinion, selected: Mask, status: str, agree: bool) -> bool:
     """Whether evidence says who is kept, and not the rounds."""
     converged, few = status == "converged", opinion.seeds < FEWEST_SEEDS
-    if len(opinion.looked) < len(selected) or (converged and agree):
+    if len(opinion.looked) < len(selected):
         return False
+    if opinion.taught or (converged and agree):
+        return opinion.taught
     too_much = opinion.held_out.too_much(selected[opinion.looked], opinion.support)
     return few or too_much or not converged or opinion.support >= STRONG
 
@@ -262,28 +296,3 @@ def _about_seed(position: int) -> str:
         f"The seed at position {position} looks like another policy: whoever judges it without "
         "itself puts it on the other side. Check it, or leave it out."
     )
-
-
-def _reasons(kept: Mask, unsure: Mask, differs: Mask, opinion: Opinion) -> tuple[str, ...]:
-    named = {
-        int(position): _NAMES[int(kind)]
-        for position, kind in zip(opinion.looked, opinion.shortfall, strict=True)
-    }
-    said = []
-    for position in range(len(kept)):
-        kind = named.get(position)
-        if kept[position]:
-            said.append("")
-        elif unsure[position]:
-            said.append(_unsure_reason(kind, bool(differs[position])))
-        else:
-            said.append("unlike the seeds" if kind is None else EVIDENCE[kind])
-    return tuple(said)
-
-
-def _unsure_reason(kind: str | None, differs: bool) -> str:
-    if kind in _SITUATIONS:
-        return "in situations that no seed covers"
-    if kind is not None and kind.endswith("_worst"):
-        return "only part of it is like the seeds"
-    return "kinds of evidence disagree" if differs else "near the cut"

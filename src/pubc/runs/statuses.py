@@ -88,6 +88,20 @@ STATUSES: dict[str, StatusWords] = {
         "split. Look at the unsure ones before you use what is kept.",
         "evidence of other kinds does not confirm the split",
     ),
+    "marks_confirm": StatusWords(
+        "good",
+        "Confirmed by your marks",
+        "The runs before had foretold your latest marks, and evidence that your marks have taught "
+        "is of one mind about the rest.",
+        "marks confirm the split",
+    ),
+    "marks_disagree": StatusWords(
+        "caution",
+        "Your marks speak against it",
+        "Of your latest marks the runs before had too many wrong. Mark more of what is proposed, "
+        "and run again.",
+        "too many of the latest marks were not foretold",
+    ),
     "start_explains": StatusWords(
         "caution",
         "The start explains the split",
@@ -104,7 +118,7 @@ STATUSES: dict[str, StatusWords] = {
 }
 """Every status; a cycle is reported as `cycle(PERIOD)`."""
 
-SOUND = ("converged", "evidence_decides")
+SOUND = ("converged", "evidence_decides", "marks_confirm")
 """Statuses of results that can be trusted."""
 
 _UNSOUND = StatusWords(

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import pubc
+from pubc.errors import UsageError
 from pubc.policies.policy_folder import save
 from pubc.storage import seal
 from tests.cli.calling import run_line
@@ -290,3 +291,12 @@ def test_a_folder_of_others_is_refused_before_anything_is_read(in_folder, capsys
     assert code == 2
     assert "--force does not replace it" in err
     assert Path("mine/seed-1/thesis.txt").exists()
+
+
+def test_robots_of_gymnasium_can_be_filmed_and_trifinger_cannot(tmp_path):
+    from pubc.cli.policies.film import check_film
+
+    for name in ("ant", "humanoid", "hopper", "Swimmer-v5"):
+        check_film(name, tmp_path / "film.gif")
+    with pytest.raises(UsageError, match="trifinger-push cannot be drawn"):
+        check_film("trifinger-push", tmp_path / "film.gif")

@@ -61,6 +61,39 @@ class TriFingerEnvironment:
         observation, reward, terminal, _, _ = self._environment.step(action)
         return self._flat(observation), float(reward), terminal, self._steps >= self.time_limit
 
+    def picture(
+        self,
+        observation: Array,
+        size: tuple[int, int],
+        eye: tuple[float, float, float],
+        at: tuple[float, float, float],
+    ) -> Array:
+        """What a recorded observation looks like, shape (height, width, 3).
+
+        Args:
+            observation: Flat, as `step` returns it.
+            size: Width and height.
+            eye: Where the camera is.
+            at: Where it looks.
+        """
+        import pybullet
+
+        seen = self._modules.spaces.unflatten(self._space, observation)
+        platform = self._environment.platform
+        finger, camera = platform.simfinger, seen["camera_observation"]
+        client = finger._pybullet_client_id
+        joints = seen["robot_observation"]["position"]
+        for joint, angle in zip(finger.pybullet_joint_indices, joints, strict=True):
+            pybullet.resetJointState(finger.finger_id, joint, angle, physicsClientId=client)
+        platform.cube.set_state(camera["object_position"], camera["object_orientation"])
+        view = pybullet.computeViewMatrix(eye, at, (0, 0, 1))
+        lens = pybullet.computeProjectionMatrixFOV(50, size[0] / size[1], 0.05, 2)
+        drawn = pybullet.getCameraImage(
+            *size, view, lens, renderer=pybullet.ER_TINY_RENDERER, physicsClientId=client
+        )
+        pixels = np.asarray(drawn[2], dtype=np.uint8).reshape(size[1], size[0], 4)
+        return np.ascontiguousarray(pixels[:, :, :3])
+
     def _flat(self, observation: dict[str, Any]) -> Array:
         return np.asarray(self._modules.spaces.flatten(self._space, observation), np.float32)
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import tyro
 
 from pubc import formats
+from pubc.acting.environments.known_environments import spec
 from pubc.cli.console import facts, say, warn_unsound
 from pubc.cli.dataset_flag import Dataset
 
@@ -33,6 +34,9 @@ class Review:
     """Folder for labels and runs; NAME-review beside the dataset or run by default."""
     labels: Path | None = None
     """File of marks to go on with; labels.json in the folder by default."""
+    environment: str | None = None
+    """Environment that it was recorded in (`ant`, `trifinger-push`, `Swimmer-v5`), to draw films of
+    the episodes; what the dataset says of itself by default."""
     port: int = 0
     """Port on this machine; 0 means any free one."""
     browser: bool = True
@@ -47,7 +51,15 @@ class Review:
         from pubc.review.desk import open_desk
         from pubc.review.serve import serve
 
-        desk = open_desk(self.path, self.reading, folder=self.out, labels=self.labels)
+        if self.environment is not None:
+            spec(self.environment)  # a name that means nothing is refused before anything is read
+        desk = open_desk(
+            self.path,
+            self.reading,
+            folder=self.out,
+            labels=self.labels,
+            environment=self.environment,
+        )
         self._announce()
         document: dict[str, Any] = {
             "data": str(desk.data),

@@ -33,7 +33,7 @@ def check_film(environment: str, out: Path) -> None:
     """
     if os.path.lexists(out):
         raise UsageError(f"{out} exists already. Choose another name with --frames.")
-    if environments.spec(environment).maker != "gym":
+    if environments.spec(environment).maker == "trifinger":
         raise UsageError(f"{environment} cannot be drawn; Gymnasium's environments can.")
 
 

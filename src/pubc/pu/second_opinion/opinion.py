@@ -31,7 +31,7 @@ from pubc.streams import Key
 from pubc.threads import threads
 from pubc.trajectory import TrajectorySet
 
-__all__ = ["SMALLEST", "Opinion", "OpinionSettings", "form_opinion"]
+__all__ = ["SMALLEST", "Opinion", "OpinionSettings", "form_opinion", "open_views"]
 
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -50,7 +50,7 @@ class OpinionSettings:
     looks: int = 2
     """Independent looks; each has a network and random features of its own."""
     trajectories: int = 500
-    """At most so many trajectories are looked at, the seeds among them."""
+    """At most so many trajectories are looked at, the seeds and the known bad among them."""
     rows: int = 20_000
     """At most about so many steps, spread over the trajectories."""
     updates: int = 500
@@ -96,6 +96,8 @@ class Opinion:
     apart: float
     """How far kept and dropped lie apart in likeness to the seeds alone, before any growing, in
     standard deviations."""
+    taught: bool = False
+    """Whether marks of both kinds taught what evidence is worth here."""
 
     @property
     def divided(self) -> float:
@@ -142,7 +144,8 @@ class _Looks:
 
 def _look_at(pile: Pile, key: Key, settings: OpinionSettings) -> _Looks:
     device = pick_device(pile.bench.device)
-    looked = _choose(len(pile.mixed), pile.known, settings.trajectories, key)
+    marked = pile.known | pile.known_bad
+    looked = _choose(len(pile.mixed), marked, settings.trajectories, key)
     count, strangers = len(looked), _strangers(pile)
     steps = int(np.clip(settings.rows // count, 40, 240))
     rows = look(pile.mixed[looked], steps, device)
@@ -151,12 +154,13 @@ def _look_at(pile: Pile, key: Key, settings: OpinionSettings) -> _Looks:
     known = np.concatenate([np.flatnonzero(pile.known[looked]), np.arange(count, rows.count)])
     avoid = np.zeros(rows.count, dtype=np.bool_)
     avoid[:count] = pile.known_bad[looked]
-    views = _look(rows, settings, key, pile.bench.map)
+    views = open_views(rows, settings, key, pile.bench.map)
     seeds, bad = torch.from_numpy(known).to(device), torch.from_numpy(avoid).to(device)
     split = split_pile(views, seeds, bad, settings.rounds, key)
-    lonely = seeds[split.votes[:, seeds].sum(0) == 0]
+    lonely = seeds[split.untaught[:, seeds].sum(0) == 0]
     fit = seeds
-    if 0 < len(lonely) <= len(seeds) - 2:
+    # Where bad ones were marked too, an odd good one is what the marks have to teach.
+    if 0 < len(lonely) <= len(seeds) - 2 and not split.taught:
         fit = seeds[~torch.isin(seeds, lonely)]
         split = split_pile(views, fit, bad, settings.rounds, key.at("again"))
     held_out = hold_out(views, fit)
@@ -177,12 +181,13 @@ def _narrow(
 ) -> Split:
     """Split again what was kept, as long as it is more than the seeds stand for.
 
-    Among many others a rare expert first ends up with whoever is most like it.
+    Among many others a rare expert first ends up with whoever is most like it. Marks of both
+    kinds say more than that.
     """
     for turn in range(_NARROWER):
         kept = (split.belief > 0.5).cpu().numpy()
         among = np.union1d(np.flatnonzero(kept), seeds.cpu().numpy())
-        if len(among) < SMALLEST or not held_out.too_much(kept, split.support):
+        if split.taught or len(among) < SMALLEST or not held_out.too_much(kept, split.support):
             break
         part = torch.from_numpy(among).to(seeds.device)
         split = split_pile(views, seeds, bad, rounds, key.at("narrow", turn), part)
@@ -198,7 +203,7 @@ def _confirm(
     positives[looks.seeds] = True
     begin = torch.nonzero(positives & ~looks.bad).flatten()
     split = split_pile(looks.views, begin, looks.bad, settings.rounds, key.at("confirm"))
-    lonely = looks.seeds[split.votes[:, looks.seeds].sum(0) == 0]
+    lonely = looks.seeds[split.untaught[:, looks.seeds].sum(0) == 0]
     known, held_out = looks.seeds, looks.opinion.held_out
     opinion = _opinion(split, looks.like, held_out, known, lonely, looks.looked, looks.rows, pile)
     return replace(opinion, from_seeds=False)
@@ -225,7 +230,7 @@ def _opinion(
         doubt=torch.minimum(share, 1 - share)[:count].double().cpu().numpy(),
         repeated=float((halves[0] == halves[-1]).float().mean()),
         support=split.support,
-        seeds_found=float(kept[seeds].float().mean()),
+        seeds_found=float(_found(split, seeds).float().mean()),
         held_out=held_out,
         lonely_seeds=looked[own.cpu().numpy()],
         shortfall=split.shortfall[:count].cpu().numpy(),
@@ -233,7 +238,15 @@ def _opinion(
         seeds=len(seeds),
         from_seeds=True,
         apart=_apart(like[:count], kept[:count]),
+        taught=split.taught,
     )
+
+
+def _found(split: Split, seeds: Tensor) -> Tensor:
+    """Which seeds are kept, each judged without itself; what was taught knows them."""
+    if split.taught:
+        return split.untaught[:, seeds].float().mean(0) > 0.5
+    return split.belief[seeds] > 0.5
 
 
 def _apart(values: Tensor, kept: Tensor) -> float:
@@ -251,16 +264,16 @@ def _strangers(pile: Pile) -> TrajectorySet | None:
     return pile.seed_positives[outside] if len(outside) else None
 
 
-def _choose(count: int, seeds: Mask, most: int, key: Key) -> NDArray[np.int64]:
+def _choose(count: int, marked: Mask, most: int, key: Key) -> NDArray[np.int64]:
     if count <= most:
         return np.arange(count, dtype=np.int64)
-    others = np.flatnonzero(~seeds)
-    room = max(1, most - int(seeds.sum()))
+    others = np.flatnonzero(~marked)
+    room = max(1, most - int(marked.sum()))
     drawn = key.at("choose").rng().choice(others, min(room, len(others)), replace=False)
-    return np.sort(np.concatenate([np.flatnonzero(seeds), drawn])).astype(np.int64)
+    return np.sort(np.concatenate([np.flatnonzero(marked), drawn])).astype(np.int64)
 
 
-def _look(rows: Rows, settings: OpinionSettings, key: Key, work: Work) -> list[View]:
+def open_views(rows: Rows, settings: OpinionSettings, key: Key, work: Work) -> list[View]:
     """Every look at the pile; small piles take fewer gradient steps."""
     updates = int(np.clip(len(rows.states) // 40, min(150, settings.updates), settings.updates))
 

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from pubc.pu.second_opinion.evidence import EVIDENCE, TWO_SIDED, View
+from pubc.pu.second_opinion.taught_split import can_teach, teach
 from pubc.streams import Key
 
 __all__ = ["Split", "likeness", "split_pile"]
@@ -35,6 +36,10 @@ class Split:
     """The kind of evidence in which each trajectory falls short most."""
     support: float
     """How far the two sides lie apart, in standard deviations."""
+    taught: bool
+    """Whether marks of both kinds taught what evidence is worth here."""
+    untaught: Tensor
+    """The votes before anything was taught, shape (votes, trajectories)."""
 
 
 def split_pile(
@@ -60,7 +65,8 @@ def split_pile(
     known, avoid = torch.searchsorted(part.positions, seeds), bad[part.positions]
     grown = _grow(part, known, avoid, rounds, key)
     votes: list[list[Tensor]] = [[] for _ in views]
-    apart, falls = [], []
+    falls: list[list[Tensor]] = [[] for _ in views]
+    apart = []
     for turn, positives in enumerate(grown[-2:]):
         sample = _some(positives, key.at("sample", turn))
         for number, short in enumerate(part.shortfalls(sample, known)):
@@ -68,12 +74,23 @@ def split_pile(
             told, separation = _discriminate(short, sample, score, avoid)
             votes[number] += [_mixture(score, sample) * ~avoid, told * ~avoid]
             apart.append(separation)
-            falls.append(short)
-    sure = torch.zeros(len(votes) * len(votes[0]), count, device=bad.device)
-    sure[:, part.positions] = torch.stack([vote for look_votes in votes for vote in look_votes])
+            falls[number].append(short)
+    untaught = sure = part.whole(votes)
+    taught = can_teach(len(known), int(avoid.sum()))
+    if taught:
+        belief = untaught[:, part.positions].mean(0)
+        sure = part.whole(
+            [
+                [teach(short, codes, belief, known, avoid) for short in own]
+                for own, codes in zip(falls, part.codes(), strict=True)
+            ]
+        )
     shortfall = torch.zeros(count, dtype=torch.int64, device=bad.device)
-    shortfall[part.positions] = torch.stack(falls).mean(0).argmax(0)
-    return Split(sure > 0.5, sure.mean(0), shortfall, float(np.median(apart)))
+    shortfall[part.positions] = (
+        torch.stack([short for own in falls for short in own]).mean(0).argmax(0)
+    )
+    support = float(np.median(apart))
+    return Split(sure > 0.5, sure.mean(0), shortfall, support, taught, untaught > 0.5)
 
 
 def likeness(views: list[View], positives: Tensor) -> Tensor:
@@ -94,6 +111,17 @@ class _Part:
         """How far each falls short of the positives, a tensor for every look."""
         own, known = self.positions[positives], self.positions[seeds]
         return [_shortfalls(view, own, known, self.positions) for view in self.views]
+
+    def codes(self) -> list[Tensor]:
+        """The code of each trajectory, a tensor for every look."""
+        return [view.actors.own_codes()[self.positions] for view in self.views]
+
+    def whole(self, votes: list[list[Tensor]]) -> Tensor:
+        """Votes of every look about all of the pile, one after another; outside they are no."""
+        count = self.views[0].rows.count
+        sure = torch.zeros(len(votes) * len(votes[0]), count, device=self.positions.device)
+        sure[:, self.positions] = torch.stack([vote for own in votes for vote in own])
+        return sure
 
 
 def _grow(part: _Part, seeds: Tensor, bad: Tensor, rounds: int, key: Key) -> list[Tensor]:

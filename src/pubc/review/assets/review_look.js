@@ -34,6 +34,8 @@ async function fill(one) {
       const film = el("video", { muted: "", playsinline: "", preload: "auto", src: `video/${one.at}/${clip.camera}`, "aria-label": data.cameras[clip.camera], title: data.cameras[clip.camera] });
       film.muted = true;
       film.addEventListener("loadedmetadata", () => place(one, film, clip), { once: true });
+      film.addEventListener("error", () => noFilm(film), { once: true });
+      if (data.drawn) waitFor(film, films);
       one.films.push([film, clip]);
       films.append(film);
     }
@@ -43,6 +45,19 @@ async function fill(one) {
   one.node.append(one.canvas, el("p", { class: "note" }, [`States above, actions below${one.evidence ? ", what each step adds to the confidence at the bottom" : ""}. Drag to choose a stretch.`]));
   dragOn(one);
   drawClose(one);
+}
+function waitFor(film, films) {
+  const note = el("p", { class: "note", role: "status" }, "Drawing the film …");
+  films.append(note);
+  for (const name of ["loadeddata", "error"]) film.addEventListener(name, () => note.remove(), { once: true });
+}
+async function noFilm(film) {
+  let said = "The browser cannot show this film.";
+  try {
+    const answer = await fetch(film.src);
+    if (!answer.ok) said = (await answer.json()).error;
+  } catch (error) { said = lost(error); }
+  film.replaceWith(el("p", { class: "note no-film" }, said));
 }
 function place(one, film, clip) {
   const step_ = Math.min(clock, lengths[one.at] - 1), end = clip.stop === null ? Infinity : clip.stop - 0.5 / data.fps;
