@@ -85,10 +85,7 @@ def training(
     if steps < 1 or not 0 < weak_at <= steps:
         raise UsageError(f"The weak policy must lie within the {steps:,} steps. Got {weak_at:,}.")
     asked = {_ASKED: [environment, algorithm, steps, weak_at, random_seed]}
-    overwrite = overwrite or _was_stopped(out, asked)
-    for path in _files(out):
-        claim(path, KIND, force=overwrite)
-    sealed: dict[str, Any] = {"kind": KIND, "overwrite": overwrite, "about": asked}
+    sealed = _claim(out, asked, overwrite=overwrite)
     model = _model(environment, algorithm, steps, random_seed)
     marks = {weak_at: "weak", steps: "expert"}
     block = max(1, min(5000, steps // 20))
@@ -119,6 +116,14 @@ def _files(out: Path) -> list[Path]:
     return [
         out / f"{role}{end}" for role in ("weak", "expert") for end in (".safetensors", ".json")
     ]
+
+
+def _claim(out: Path, asked: Mapping[str, Any], *, overwrite: bool) -> dict[str, Any]:
+    """See that the policies may be written; how their files are sealed."""
+    overwrite = overwrite or _was_stopped(out, asked)
+    for path in _files(out):
+        claim(path, KIND, force=overwrite)
+    return {"kind": KIND, "overwrite": overwrite, "about": asked}
 
 
 def _was_stopped(out: Path, asked: Mapping[str, Any]) -> bool:
