@@ -13,8 +13,10 @@ import contextlib
 import multiprocessing
 import os
 import re
+import shutil
 import tempfile
 import threading
+import weakref
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
@@ -65,14 +67,16 @@ class RenderedFilms:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="pubc-films-", ignore_cleanup_errors=True)
+        self._folder = Path(tempfile.mkdtemp(prefix="pubc-films-"))
+        # It goes with the desk, whether somebody closes that or not.
+        self._remove = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self._pool: ProcessPoolExecutor | None = None
 
     def clip(self, at: int, camera: int) -> Clip | None:
         """Where the film of a trajectory is, or will be when it is opened."""
         if camera or not 0 <= at < len(self.trajectories):
             return None
-        return Clip(Path(self._folder.name) / f"{at}.mp4", 0.0, None)
+        return Clip(self._folder / f"{at}.mp4", 0.0, None)
 
     def open(self, at: int, camera: int) -> Clip | None:
         """The film of a trajectory, drawn if need be.
@@ -92,7 +96,7 @@ class RenderedFilms:
         """End the process that draws, and take the films away."""
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
-        self._folder.cleanup()
+        self._remove()
 
     def _draw(self, at: int) -> bytes:
         rows = self.trajectories[[at]].flat().observations

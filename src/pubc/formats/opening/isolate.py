@@ -111,6 +111,7 @@ def parse_in_child(
         "store": str(store),
         "cache": None if cache is None else str(cache),
         "limits": dataclasses.asdict(limits),
+        "parent": os.getpid(),
     }
     child = subprocess.Popen(
         [sys.executable, "-P", "-W", "ignore", "-m", "pubc.formats.opening.isolate"],
@@ -185,7 +186,7 @@ def _main() -> None:
     answering = os.dup(1)
     os.dup2(2, 1)  # whatever a library prints must not pass for the answer
     request = json.loads(sys.stdin.buffer.read())
-    _confine()
+    _confine(request["parent"])
     users = _short_of_memory(request["path"], request["limits"]["memory"])
     try:
         answer = _serve(request)
@@ -198,10 +199,12 @@ def _main() -> None:
     os._exit(0)
 
 
-def _confine() -> None:
+def _confine(parent: int) -> None:
     system = ctypes.CDLL(None, use_errno=True)
     if sys.platform == "linux":
         system.prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG: end with the parent
+        if os.getppid() != parent:
+            os._exit(1)  # it was killed before that
         system.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
         new_user, new_net = 0x10000000, 0x40000000
         if system.unshare(new_net) != 0:
