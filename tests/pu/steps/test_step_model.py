@@ -1,7 +1,5 @@
 """The steps of the expert are found, also where no trajectory is clean."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -13,17 +11,7 @@ from pubc.streams import Key
 from pubc.trajectory import TrajectorySet
 from tests.pu.steps.lapsing import lapsing
 
-
-def small(**sizes: int) -> StepSettings:
-    made = StepSettings(waves=24, width=24, **sizes)
-    return replace(
-        made,
-        with_kept=replace(made.with_kept, updates=60),
-        alone=replace(made.alone, updates=60),
-    )
-
-
-SMALL = small()
+SMALL = StepSettings(waves=24, width=24, updates=60)
 
 
 def some(count: int, *positions: int) -> np.ndarray:
@@ -78,8 +66,8 @@ def test_the_same_key_gives_the_same_confidences_and_another_key_others():
 def test_a_pile_is_learned_from_in_part_and_judged_as_a_whole():
     pile, own = lapsing(40, clean=10)
     seeds = some(40, 0, 1, 2, 3, 4)
-    tight = small(rows=1200, trajectories=16)
-    found = judged(pile, Known(seeds, seeds, some(40)), tight)
+    small = StepSettings(waves=24, width=24, updates=60, rows=1200, trajectories=16)
+    found = judged(pile, Known(seeds, seeds, some(40)), small)
     assert found.shape == (pile.steps,)
     assert found.dtype == np.float32
     assert ((found >= 0) & (found <= 1)).all()

@@ -1,9 +1,7 @@
 """Features of a state that make imitators linear: random waves, and what a small network learns.
 
-The network predicts actions of the pile; it finds out which directions of the state matter for
-acting. Where the filter keeps trajectories, everybody's actions count. Where it keeps next to
-none, only the seeds' do: features that know what others do where only they act let the imitator
-of the expert know it too. Imitators of the expert
+The network predicts every action of the pile, whoever acted, so what it learns tells nobody
+apart; it only finds out which directions of the state matter for acting. Imitators of the expert
 and of everybody else are then closed form, and fitting them without some trajectories costs
 next to nothing.
 """
@@ -52,7 +50,6 @@ def draw_features(
     actions: Tensor,
     weights: Tensor,
     settings: StepSettings,
-    updates: int,
     rng: np.random.Generator,
 ) -> Features:
     """Draw waves and train the network.
@@ -62,7 +59,6 @@ def draw_features(
         actions: What was done there, shape (steps, action dimensions).
         weights: How much each step counts.
         settings: Sizes.
-        updates: Gradient steps.
         rng: All randomness.
     """
     size = states.shape[1]
@@ -72,18 +68,17 @@ def draw_features(
         phase = rng.uniform(0, 2 * np.pi, (1, settings.waves))
         parts.append(np.concatenate([drawn, phase]))
     waves = torch.from_numpy(np.concatenate(parts, axis=1).astype(np.float32))
-    return Features(waves, _learn(states, actions, weights, settings.width, updates, rng))
+    return Features(waves, _learn(states, actions, weights, settings, rng))
 
 
 def _learn(
     states: Tensor,
     actions: Tensor,
     weights: Tensor,
-    width: int,
-    updates: int,
+    settings: StepSettings,
     rng: np.random.Generator,
 ) -> tuple[tuple[Tensor, Tensor], ...]:
-    shape = (states.shape[1], width, width, actions.shape[1])
+    shape = (states.shape[1], settings.width, settings.width, actions.shape[1])
     layers = []
     for wide, many in pairwise(shape):
         drawn = rng.standard_normal((wide, many)) / np.sqrt(max(1, wide))
@@ -91,9 +86,9 @@ def _learn(
     flat = [part.requires_grad_() for layer in layers for part in layer]
     optimiser = GroupedAdam([(flat, _PACE)])
     odds = weights.double().numpy()
-    drawn = rng.choice(len(states), (updates, _BATCH), p=odds / odds.sum())
+    drawn = rng.choice(len(states), (settings.updates, _BATCH), p=odds / odds.sum())
     for update, rows in enumerate(torch.from_numpy(drawn)):
-        optimiser.learning_rates = [_PACE * (1 - update / updates)]
+        optimiser.learning_rates = [_PACE * (1 - update / settings.updates)]
         hidden = states[rows]
         for number, (weight, offset) in enumerate(layers):
             hidden = hidden @ weight + offset

@@ -3,9 +3,8 @@
 Rounds: imitators of the expert begin with the steps of the positives, of which the seeds' count
 most. Their evidence, smoothed over time, says which steps look wrong; those lose their weight
 and teach the imitators of everybody else, and steps elsewhere that look right gain some. So the
-positives need not be clean. Where the filter keeps next to nothing, as where no trajectory is
-clean, steps elsewhere count more, but only where the situation is new to the seeds: what the
-seeds know, nobody else may teach. No step is judged by a fit that saw its trajectory.
+positives need not be clean, and where no trajectory of a pile is clean the good parts are
+found all the same. No step is judged by a fit that saw its trajectory.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from pubc.pu.second_opinion.rows import Scale
 from pubc.pu.steps.step_features import Features, draw_features
 from pubc.pu.steps.step_imitators import Look, fit_imitator, step_evidence, total
 from pubc.pu.steps.step_sample import Known, Sample, take_sample
-from pubc.pu.steps.step_settings import RoundSettings, StepSettings
+from pubc.pu.steps.step_settings import StepSettings
 from pubc.pu.steps.two_state_chain import smooth, window_means
 from pubc.streams import Key
 from pubc.trajectory import TrajectorySet
@@ -38,8 +37,6 @@ _CHUNK = 16_384
 _ODDS = 12.0
 """Largest log-odds of the chain."""
 _TINY = 1e-6
-_ALONE = 0.2
-"""Where the filter keeps less of a pile than this, seeds from elsewhere are almost alone."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,8 +69,6 @@ class StepModel:
     """For trajectories that were learned from: the fold whose fit did not see them."""
     settings: StepSettings
     """How."""
-    how: RoundSettings
-    """Which of its rounds."""
 
     def judge(self, pile: TrajectorySet) -> Iterator[JudgedSteps]:
         """Every step in order, a trajectory at a time; a few thousand steps are in memory.
@@ -97,7 +92,7 @@ class StepModel:
             if len(rows):
                 columns[rows], known[rows] = self._evidence(states[rows], actions[rows], fold)
         evidence = total(columns).double().numpy()
-        chain = _log_odds(_chain(evidence, lengths, self.settings, self.how))
+        chain = _log_odds(_chain(evidence, lengths, self.settings))
         around = window_means(evidence, lengths)
         for stretch, end in zip(some, np.cumsum(lengths), strict=True):
             own = slice(int(end) - stretch.length, int(end))
@@ -115,7 +110,7 @@ class StepModel:
         return self.folds.get(position, position % self.settings.folds)
 
     def _evidence(self, states: Tensor, actions: Tensor, fold: int) -> tuple[Tensor, Tensor]:
-        unknown, columns, known = self.how.unknown, [], []
+        unknown, columns, known = self.settings.unknown, [], []
         for look in self.looks:
             made = step_evidence(look, look.features.of(states), actions, fold, unknown)
             columns.append(made[0])
@@ -142,10 +137,6 @@ def learn_steps(
     """
     settings = settings or StepSettings()
     key = key.at("steps")
-    kept = pile.lengths[known.kept].sum() / max(1, pile.steps)
-    # Seeds that are trajectories of the pile show that some of it is clean.
-    alone = kept < _ALONE and not known.seeds.any()
-    how = settings.alone if alone else settings.with_kept
     sample = take_sample(pile, known, settings, key.at("sample").rng())
     folds = _fold_of(sample, settings.folds, key.at("folds").rng())
     by_row = np.repeat(folds, sample.lengths)
@@ -154,17 +145,17 @@ def learn_steps(
         draw_features(
             sample.states,
             sample.actions,
-            sample.weights + how.common,
+            sample.weights + settings.growth,
             settings,
-            how.updates,
             key.at("look", number).rng(),
         )
         for number in range(settings.looks)
     ]
-    looks = _rounds(sample, rows, features, settings, how, key)
+    looks = _rounds(sample, rows, features, settings, key)
     places = zip(sample.positions.tolist(), folds.tolist(), strict=True)
-    by_place = {place: fold for place, fold in places if place >= 0}
-    return StepModel(looks, sample.scale, by_place, settings, how)
+    return StepModel(
+        looks, sample.scale, {place: fold for place, fold in places if place >= 0}, settings
+    )
 
 
 def _rounds(
@@ -172,52 +163,44 @@ def _rounds(
     folds: list[Tensor],
     features: list[Features],
     settings: StepSettings,
-    how: RoundSettings,
     key: Key,
 ) -> tuple[Look, ...]:
     made = [each.of(sample.states) for each in features]
     weights, rest = sample.weights + _TINY, None
-    given = sample.weights > 0
-    growth = torch.zeros_like(weights)
+    known = sample.weights > 0
     looks: list[Look] = []
     for number in range(settings.rounds + 1):
         looks, evidence = [], torch.zeros(len(sample.states))
-        known = torch.zeros(len(sample.states))
         for place, (feature, values) in enumerate(zip(features, made, strict=True)):
             rng = key.at("round", number, place).rng()
             expert = fit_imitator(values, sample.actions, weights, folds, settings.ridge, rng)
             other = None
             if rest is not None:
-                other = fit_imitator(values, sample.actions, rest, folds, how.other_ridge, rng)
+                other = fit_imitator(values, sample.actions, rest, folds, settings.other_ridge, rng)
             looks.append(Look(feature, expert, other))
             for fold, rows in enumerate(folds):
-                columns, sure = step_evidence(
-                    looks[-1], values[rows], sample.actions[rows], fold, how.unknown
+                columns, _ = step_evidence(
+                    looks[-1], values[rows], sample.actions[rows], fold, settings.unknown
                 )
                 evidence[rows] += total(columns) / len(features)
-                known[rows] += sure / len(features)
         if number == settings.rounds:
             break
-        if number == 0:
-            apart = ((1 / known - 1) / how.unknown).square() + _TINY
-            growth = how.growth * apart / (apart + how.new_from**2)
         chance = torch.from_numpy(
-            _chain(evidence.double().numpy(), sample.lengths, settings, how)
+            _chain(evidence.double().numpy(), sample.lengths, settings)
         ).float()
         chance[sample.barred] = 0.0
-        weights = torch.where(given, sample.weights * chance, growth * chance**how.caution) + _TINY
+        # What nothing is known of grows slowly: only steps that are almost sure count.
+        weights = torch.where(known, sample.weights * chance, settings.growth * chance**4) + _TINY
         rest = 1 - chance + _TINY
     return tuple(looks)
 
 
-def _chain(
-    evidence: Floats, lengths: Integers, settings: StepSettings, how: RoundSettings
-) -> Floats:
+def _chain(evidence: Floats, lengths: Integers, settings: StepSettings) -> Floats:
     return smooth(
         evidence * settings.temper,
         lengths,
         stay_expert=settings.stay_expert,
-        stay_other=how.stay_other,
+        stay_other=settings.stay_other,
         prior=settings.prior,
     )
 

@@ -4,29 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["RoundSettings", "StepSettings"]
-
-
-@dataclass(frozen=True, slots=True)
-class RoundSettings:
-    """How steps of which nothing is known beforehand come to teach the imitators."""
-
-    updates: int = 200
-    """Gradient steps of the network that learns features."""
-    common: float = 0.3
-    """What such a step counts for that network; a step of a kept trajectory counts 1 more."""
-    growth: float = 0.3
-    """Most weight of such a step for the imitator of the expert."""
-    caution: float = 4.0
-    """The power of its chance by which it gains weight."""
-    new_from: float = 0.0
-    """From about this distance on it teaches that imitator, in usual distances of the seeds."""
-    other_ridge: float = 3.0
-    """How much the imitator of everybody else is held back."""
-    unknown: float = 0.005
-    """How fast a situation counts as unknown with its distance, in usual distances."""
-    stay_other: float = 0.96
-    """Chance that a step of somebody else is followed by another one."""
+__all__ = ["StepSettings"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +20,9 @@ class StepSettings:
     waves: int = 64
     """Random features of each of two scales."""
     width: int = 96
-    """Features that a small network learns from actions of the pile."""
+    """Features that a small network learns from all actions of the pile."""
+    updates: int = 200
+    """Gradient steps of that network."""
     rows: int = 24_000
     """At most about so many steps are learned from, spread over the trajectories."""
     trajectories: int = 240
@@ -53,25 +33,20 @@ class StepSettings:
     """Rounds in which steps that look wrong lose their weight and others gain some."""
     seed_weight: float = 3.0
     """Weight of a seed's step; a step of another kept trajectory weighs 1."""
-    with_kept: RoundSettings = RoundSettings()
-    """Where seeds are trajectories of the pile, or the filter keeps at least a fifth of it."""
-    alone: RoundSettings = RoundSettings(
-        updates=600,
-        common=0.001,
-        growth=1.0,
-        caution=2.0,
-        new_from=100.0,
-        other_ridge=30.0,
-        unknown=0.05,
-        stay_other=0.94,
-    )
-    """Where it keeps less, so that seeds from elsewhere are almost alone."""
+    growth: float = 0.3
+    """Most weight of a step of a trajectory that is not kept."""
     ridge: float = 1.0
     """How much the imitator of the expert is held back."""
+    other_ridge: float = 3.0
+    """The same for the imitator of everybody else."""
+    unknown: float = 0.2
+    """How fast a situation counts as unknown with its distance from those of the expert."""
     temper: float = 0.4
     """What the evidence of one step is worth: neighbours repeat each other."""
     stay_expert: float = 0.98
     """Chance that a step of the expert is followed by another one."""
+    stay_other: float = 0.96
+    """Chance that a step of somebody else is followed by another one."""
     prior: float = 0.6
     """Chance that a trajectory begins with a step of the expert."""
     intercept: float = -0.284
