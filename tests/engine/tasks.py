@@ -18,9 +18,16 @@ def add(more, item):
     return item + more
 
 
-def nap(seconds):
-    time.sleep(seconds)
-    return seconds
+def second_before_first(item):
+    """The first item waits for the second, however long its worker takes to start."""
+    number, path = item
+    if number == 1:
+        Path(path).touch()
+        return number
+    while not Path(path).exists():
+        time.sleep(0.1)
+    time.sleep(2)
+    return number
 
 
 def sometimes_fail(item):
