@@ -8,16 +8,19 @@ cannot share an environment with pubc's extras, so its class opens the table in 
 its own and says how much every frame weighs, alone and in a batch. What happened goes to --out.
 """
 
-import argparse
-import json
-import shlex
-import subprocess
-import sys
-import tempfile
 from importlib import metadata
 from pathlib import Path
 
+from other_environment import main
+
 CHUNK, BATCH = 20, 256
+LINES = [
+    "collect hopper:lapses lapses.npz --steps-per-source 4000 --seed-steps 3000",
+    "convert lapses.npz lapses --to lerobot",
+    "convert lapses-seed.npz seeds --to lerobot",
+    "filter lapses --seed-from seeds --out run",
+    f"weights run --for lerobot --chunk {CHUNK} --out progress.parquet",
+]
 
 
 def weigh(path: Path) -> dict:
@@ -51,42 +54,5 @@ def weigh(path: Path) -> dict:
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--lerobot", type=Path, required=True)
-    parser.add_argument("--out", type=Path)
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        found = walk(given.lerobot.absolute(), Path(folder))
-    found["command"] = shlex.join(["python", "benchmarks/lerobot_weights.py", *sys.argv[1:]])
-    print(json.dumps(found, indent=1))
-    if given.out is not None:
-        given.out.write_text(json.dumps(found, indent=1) + "\n")
-
-
-def walk(python: Path, work: Path) -> dict:
-    said = []
-    for line in (
-        "collect hopper:lapses lapses.npz --steps-per-source 4000 --seed-steps 3000",
-        "convert lapses.npz lapses --to lerobot",
-        "convert lapses-seed.npz seeds --to lerobot",
-        "filter lapses --seed-from seeds --out run",
-        f"weights run --for lerobot --chunk {CHUNK} --out progress.parquet",
-    ):
-        words = [sys.executable, "-m", "pubc", *shlex.split(line)]
-        done = subprocess.run(words, cwd=work, capture_output=True, text=True)
-        # A run that is unsure of whole trajectories ends with 6; its steps are judged all the same.
-        assert done.returncode in (0, 6), f"{line}: {done.stderr}"
-        said.append(f"pubc {line}")
-    words = [python, Path(__file__).absolute(), "weigh", work / "progress.parquet"]
-    done = subprocess.run(words, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    weighed = json.loads(done.stdout.splitlines()[-1])
-    return {"pubc": metadata.version("pubc"), "lines": said, **weighed}
-
-
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["weigh"]:
-        print(json.dumps(weigh(Path(sys.argv[2]))))
-    else:
-        main()
+    main(__file__, "lerobot", LINES, ["progress.parquet"], weigh)

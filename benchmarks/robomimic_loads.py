@@ -11,16 +11,19 @@ source by its mask; every step that it serves is held against the source. What h
 --out.
 """
 
-import argparse
-import json
-import shlex
-import subprocess
-import sys
-import tempfile
 from importlib import metadata
 from pathlib import Path
 
+from other_environment import main
+
 MASK = "pubc_expert"
+LINES = [
+    "collect hopper:lapses lapses.npz --steps-per-source 4000 --seed-steps 3000",
+    "convert lapses.npz lapses.hdf5 --to robomimic",
+    "convert lapses-seed.npz seeds.hdf5 --to robomimic",
+    "filter lapses.hdf5 --seed-from seeds.hdf5 --out run --segments",
+    "weights run --for robomimic --least 0.3 --out masked.hdf5",
+]
 
 
 def load(kept: Path, masked: Path) -> dict:
@@ -76,48 +79,5 @@ def load(kept: Path, masked: Path) -> dict:
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--robomimic", type=Path, required=True)
-    parser.add_argument("--out", type=Path)
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        found = walk(given.robomimic.absolute(), Path(folder))
-    found["command"] = shlex.join(["python", "benchmarks/robomimic_loads.py", *sys.argv[1:]])
-    print(json.dumps(found, indent=1))
-    if given.out is not None:
-        given.out.write_text(json.dumps(found, indent=1) + "\n")
-
-
-def walk(python: Path, work: Path) -> dict:
-    said = []
-    for line in (
-        "collect hopper:lapses lapses.npz --steps-per-source 4000 --seed-steps 3000",
-        "convert lapses.npz lapses.hdf5 --to robomimic",
-        "convert lapses-seed.npz seeds.hdf5 --to robomimic",
-        "filter lapses.hdf5 --seed-from seeds.hdf5 --out run --segments",
-        "weights run --for robomimic --least 0.3 --out masked.hdf5",
-    ):
-        words = [sys.executable, "-m", "pubc", *shlex.split(line)]
-        done = subprocess.run(words, cwd=work, capture_output=True, text=True)
-        # A run that is unsure of whole trajectories ends with 6; its steps are judged all the same.
-        assert done.returncode in (0, 6), f"{line}: {done.stderr}"
-        said.append(f"pubc {line}")
-    words = [
-        python,
-        Path(__file__).absolute(),
-        "load",
-        work / "run/kept.hdf5",
-        work / "masked.hdf5",
-    ]
-    done = subprocess.run(words, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    loaded = json.loads(done.stdout.splitlines()[-1])
-    return {"pubc": metadata.version("pubc"), "lines": said, **loaded}
-
-
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["load"]:
-        print(json.dumps(load(Path(sys.argv[2]), Path(sys.argv[3]))))
-    else:
-        main()
+    main(__file__, "robomimic", LINES, ["run/kept.hdf5", "masked.hdf5"], load)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pubc.errors import DataError
 
-__all__ = ["Note", "Notes", "read_notes"]
+__all__ = ["Note", "Notes", "read_notes", "split_text"]
 
 _HEADING = re.compile(r"^## +(?P<names>.+?) *$", re.MULTILINE)
 
@@ -48,13 +48,7 @@ def read_notes(path: Path, known: Collection[str]) -> Notes:
     Raises:
         DataError: It is not text, explains nothing, or names what the table does not have.
     """
-    if not path.exists():
-        return Notes()
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: not readable as text ({error}).", code="bad_notes") from None
-    about, *parts = _HEADING.split(text)
+    about, *parts = split_text(path, _HEADING)
     each = []
     for heading, body in zip(parts[::2], parts[1::2], strict=True):
         names = tuple(name.strip() for name in heading.split(";"))
@@ -69,3 +63,19 @@ def read_notes(path: Path, known: Collection[str]) -> Notes:
             )
         each.append(Note(names, body.strip()))
     return Notes(about.strip(), tuple(each))
+
+
+def split_text(path: Path, heading: re.Pattern[str]) -> list[str]:
+    """The text before the first heading, then what each heading says and the text below it.
+
+    Where there is no file, the text is empty.
+
+    Raises:
+        DataError: It is not text.
+    """
+    if not path.exists():
+        return [""]
+    try:
+        return heading.split(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: not readable as text ({error}).", code="bad_notes") from None

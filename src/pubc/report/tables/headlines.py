@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pubc.errors import DataError
+from pubc.report.tables.handwritten_notes import split_text
 from pubc.report.tables.records_folder import Table
 
 __all__ = ["VERDICTS", "Headline", "read_headlines"]
@@ -46,13 +47,7 @@ def read_headlines(folder: Path, tables: Sequence[Table]) -> tuple[Headline, ...
         DataError: It is not text, has another verdict, or names a place that no table has.
     """
     path = folder / _NAME
-    if not path.exists():
-        return ()
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: not readable as text ({error}).", code="bad_notes") from None
-    _, *parts = _HEADING.split(text)
+    _, *parts = split_text(path, _HEADING)
     found = []
     for verdict, claim, body in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
         if verdict not in VERDICTS:

@@ -10,15 +10,8 @@ from markupsafe import Markup
 
 from pubc.report.page import asset, content_policy, environment
 from pubc.report.tables.headlines import Headline
+from pubc.report.tables.pages import table_sentences as sentences
 from pubc.report.tables.pages.footnotes import Footnotes
-from pubc.report.tables.pages.table_sentences import (
-    CLAIMS,
-    HOW_TO_READ,
-    NOWHERE,
-    UNEXPLAINED,
-    facts,
-    found,
-)
 from pubc.report.tables.records_folder import Table
 
 __all__ = ["as_html"]
@@ -42,9 +35,9 @@ def as_html(
             policy=content_policy(style, images=True),
             style=Markup(style),
             title="Results",
-            how=HOW_TO_READ,
-            nowhere=NOWHERE,
-            claims=CLAIMS,
+            how=sentences.HOW_TO_READ,
+            nowhere=sentences.NOWHERE,
+            claims=sentences.CLAIMS,
             headlines=headlines,
             tables=[_told(table, pictures) for table in tables],
         )
@@ -77,14 +70,14 @@ def _told(table: Table, pictures: Mapping[str, bytes]) -> Mapping[str, Any]:
         "footnotes": footnotes.texts,
         "rounds": table.rounds,
         "figure": None if picture is None else _inside(picture),
-        "facts": facts(sheet),
+        "facts": sentences.facts(sheet),
         "about": _paragraphs(table.notes.about),
         "compared": sheet.head.compared or table.shortfalls or table.notes.each,
         "nowhere": sheet.head.compared and not table.shortfalls,
         "explained": [
             {
-                "names": [UNEXPLAINED] if group.note is None else group.note.names,
-                "found": found(group),
+                "names": [sentences.UNEXPLAINED] if group.note is None else group.note.names,
+                "found": sentences.found(group),
                 "paragraphs": [] if group.note is None else _paragraphs(group.note.text),
             }
             for group in table.explained()

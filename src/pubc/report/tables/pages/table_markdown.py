@@ -6,15 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from pubc.report.run_markdown import indented, safe
 from pubc.report.tables.headlines import Headline
+from pubc.report.tables.pages import table_sentences as sentences
 from pubc.report.tables.pages.footnotes import Footnotes
-from pubc.report.tables.pages.table_sentences import (
-    CLAIMS,
-    HOW_TO_READ,
-    NOWHERE,
-    UNEXPLAINED,
-    facts,
-    found,
-)
 from pubc.report.tables.records_folder import Table
 from pubc.report.tables.rounds_table import Rounds
 from pubc.report.tables.table_of_means import TableOfMeans
@@ -38,7 +31,7 @@ def as_markdown(
     """
     parts = [
         "# Results",
-        HOW_TO_READ,
+        sentences.HOW_TO_READ,
         f"This page is written by `pubc report` from [records]({records}); only the verdicts on "
         "claims and the explanations below *Where we fall short or differ* are by hand, in the "
         "notes beside the records.",
@@ -59,7 +52,7 @@ def _headline_parts(headlines: Sequence[Headline]) -> list[str]:
         f"- **{one.verdict.capitalize()}:** {_ticked(one.claim)} {_ticked(one.text)}"
         for one in headlines
     ]
-    return [f"## {CLAIMS}", "\n".join(lines)]
+    return [f"## {sentences.CLAIMS}", "\n".join(lines)]
 
 
 def _table_parts(table: Table, figure: str | None) -> list[str]:
@@ -75,7 +68,7 @@ def _table_parts(table: Table, figure: str | None) -> list[str]:
         *_rounds_parts(table.rounds),
         "" if figure is None else f"![{safe(head.title)}]({figure})",
         "\n".join(indented(line) for line in head.command),
-        "\n".join(f"- {name}: {_ticked(value)}" for name, value in facts(sheet)),
+        "\n".join(f"- {name}: {_ticked(value)}" for name, value in sentences.facts(sheet)),
         table.notes.about,
         *_short_parts(table),
     ]
@@ -119,11 +112,11 @@ def _short_parts(table: Table) -> list[str]:
         return []
     parts = ["### Where we fall short or differ"]
     if table.sheet.head.compared and not table.shortfalls:
-        parts.append(NOWHERE)
+        parts.append(sentences.NOWHERE)
     for group in table.explained():
-        names = [UNEXPLAINED] if group.note is None else map(_ticked, group.note.names)
+        names = [sentences.UNEXPLAINED] if group.note is None else map(_ticked, group.note.names)
         parts.append(f"**{'; '.join(names)}**")
-        said = (f"{row}: {words}" if row else words for row, words in found(group))
+        said = (f"{row}: {words}" if row else words for row, words in sentences.found(group))
         parts.append("\n".join(f"- {_ticked(line)}" for line in said))
         parts.append("" if group.note is None else group.note.text)
     return parts
