@@ -13,11 +13,13 @@ from pubc.results import read
 from pubc.storage import claim
 from tests.policies.sets import random_policy
 from tests.pu.piles import pile
-from tests.reliability import samples
+from tests.reliability import quick_film, samples
 from tests.reliability.fault_scenes import FILTER, run_before, write_pile
 from tests.reliability.faults import Build, Scene
 from tests.report.build import make_run
 from tests.report.tables.build import accuracy_records, all_tables, head, write
+
+assert quick_film  # imported for its environment
 
 _UPDATED = "--force"
 ROBOMIMIC = ("in.hdf5", "--to", "robomimic")
@@ -104,6 +106,19 @@ def compare(folder: Path) -> Scene:
     return Scene(folder, words, ("returns.svg", "records.jsonl"), whole=whole, unfinished=torn)
 
 
+def film(name: str) -> Build:
+    """The first trajectory in pictures: a folder of them, or a film that its last byte ends."""
+
+    def build(folder: Path) -> Scene:
+        save(folder / "policy", random_policy(3, 1), about={"learner": "bc"})
+        words = ("evaluate", "policy", "--env", "QuickFilm-v0", "--episodes", "1", "--json")
+        scene = Scene(folder, (*words, "--frames", name), (name,))
+        whole = (lambda path: path.read_bytes()[-1:] == b";") if name.endswith(".gif") else None
+        return replace(scene, whole=whole)
+
+    return build
+
+
 def report_with_figures(folder: Path) -> Scene:
     make_run(folder / "run", 12, 1)
     words = ("report", "run", "--out", "page", "--figures", "drawn", "--json")
@@ -144,6 +159,8 @@ SCENES: dict[str, Build] = {
     "weights for lerobot": weights("lerobot", ".parquet", ("in", "--to", "lerobot")),
     **dict(_both("inspect --plot", inspect)),
     "compare": compare,
+    "evaluate --frames, a folder": film("frames"),
+    "evaluate --frames, a film": film("film.gif"),
     "report with figures": report_with_figures,
     **dict(_both("report of records", report_of_records)),
     "export to onnx": export_onnx,

@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 
 import pubc.__main__
+from pubc.cli.early_interrupt import listen
 from pubc.errors import PubcError
 from tests.reliability.fault_points import Points, install
 
@@ -81,6 +82,8 @@ def _child(request: dict, notes: Path) -> None:
             os.dup2(handle, number)
         points = Points(Path(request["folder"]), request["at"], request["how"])
         install(points)
+        if "signal" in request:
+            listen()  # before the first signal can come: what Python does until then is not ours
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         if "signal" in request:  # as from a shell, with all that comes before and after
             sys.argv = ["pubc", *request["words"]]

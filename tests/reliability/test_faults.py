@@ -32,7 +32,8 @@ LOADED = (
     "gymnasium.envs.classic_control.pendulum", "pubc.cli.filtering.report_command",
     "pubc.cli.policies.evaluate_command", "pubc.cli.policies.export_command",
     "pubc.policies.cloning.bc", "pubc.collect.mixtures", "pubc.cli.data.collect_command",
-    "tests.reliability.quick_recipe", "tests.reliability.quick_table", "pubc.runs.apply_run",
+    "tests.reliability.quick_recipe", "tests.reliability.quick_table",
+    "tests.reliability.quick_film", "pubc.cli.policies.film", "pubc.runs.apply_run",
     "pubc.cli.filtering.score_command", "pubc.runs.segments.trainer_tables",
     "pubc.cli.filtering.weights_command", "pubc.cli.data.inspect_command",
     "pubc.cli.data.inspect_plot", "pubc.cli.policies.compare_command", "pubc.report.drawing",
@@ -56,7 +57,7 @@ ONCE = (
     ("inspect --plot", "kill", 4), ("reproduce", "ENOSPC", 40), ("demo", "EACCES", 60),
     ("review, marks", "EROFS", 6), ("review, the run", "kill", 90),
     ("convert to minari", "EROFS", 12), ("convert to robomimic", "EIO", 9),
-    ("convert to lerobot", "EACCES", 30),
+    ("convert to lerobot", "EACCES", 30), ("evaluate --frames, a folder", "ENOSPC", 6),
 )  # fmt: skip
 """What CI fails at one point in one way."""
 STRUCK = (
