@@ -73,6 +73,7 @@ def test_a_file_of_another_format_gives_the_same_bits(tmp_path):
     assert np.array_equal(one.confidence, other.confidence)
 
 
+@pytest.mark.usefixtures("brisk")
 @pytest.mark.parametrize("name", GOLDEN)
 def test_rounds_that_were_done_are_the_same_without_being_done_again(name: str, tmp_path):
     ready = prepare(tiny(), tiny()[SEEDS])

@@ -19,11 +19,11 @@ from pubc.errors import DataError, EnvironmentFailure, UsageError
 from pubc.storage import read_json, verify
 
 pytest.importorskip("mujoco")
-SMALL = Request(find("ant:E+E+W+N"), None, 3, seed_steps=150)
+SMALL = Request(find("ant:E+E+W+N"), None, 2, seed_steps=150)
 STEPS = Request(find("ant:E+W"), 700, seed_steps=0)
 COMMAND = [
     sys.executable, "-m", "pubc.cli.main", "collect", "ant:E+E+W+N", "x.npz",
-    "--trajectories-per-source", "3", "--seed-steps", "150", "--processes", "2",
+    "--trajectories-per-source", "2", "--seed-steps", "150", "--processes", "2",
 ]  # fmt: skip
 
 
@@ -81,7 +81,7 @@ def test_the_mixture_holds_what_the_recipe_says(small: Path):
     mixed = pubc.load(small / "x.npz")
     names, counts = np.unique(mixed.sources, return_counts=True)
     assert dict(zip(names.tolist(), counts.tolist(), strict=True)) == {
-        "E+": 3, "E-": 3, "W": 3, "N": 3,
+        "E+": 2, "E-": 2, "W": 2, "N": 2,
     }  # fmt: skip
     assert mixed.metadata["expert"] == "E+"
     assert mixed.metadata["environment_arguments"] == {"include_cfrc_ext_in_observation": False}

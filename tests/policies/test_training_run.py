@@ -68,7 +68,7 @@ SCRIPT = """
 import sys
 from pathlib import Path
 from tests.policies.test_training_run import session
-for epoch in session(Path(sys.argv[1]), epochs=300, resume="resume" in sys.argv).epochs():
+for epoch in session(Path(sys.argv[1]), epochs=90, resume="resume" in sys.argv).epochs():
     print(epoch.number, flush=True)
 """
 

@@ -38,7 +38,12 @@ def found_by_two_seeds() -> pubc.Result:
 
 @pytest.mark.parametrize(
     ("counts", "seeds"),
-    [((20, 20), [0]), ((15, 20, 15), [0, 1]), ((12, 48), [0, 1]), ((40, 15), [0, 1, 2, 3, 4])],
+    [
+        ((20, 20), [0]),
+        ((12, 48), [0, 1]),
+        pytest.param((15, 20, 15), [0, 1], marks=pytest.mark.slow),
+        pytest.param((40, 15), [0, 1, 2, 3, 4], marks=pytest.mark.slow),
+    ],
 )
 def test_auto_finds_the_expert(counts, seeds):
     data = mixed(*counts)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,8 @@ __all__ = [
     "SERIES",
     "canvas",
     "encoded",
-    "files",
     "label",
+    "places",
     "style",
 ]
 
@@ -58,9 +57,9 @@ def canvas(
     return figure, figure.subplots(rows, columns, squeeze=False)
 
 
-def files(figure: Figure, stem: Path, kinds: Sequence[str] = ("png", "svg")) -> dict[Path, bytes]:
-    """The files of a figure with their content, one for each kind."""
-    return {stem.with_name(f"{stem.name}.{kind}"): encoded(figure, kind) for kind in kinds}
+def places(figure: Figure, stem: Path) -> dict[Path, Figure]:
+    """The files that a figure becomes, as PNG and SVG."""
+    return {stem.with_name(f"{stem.name}.{kind}"): figure for kind in ("png", "svg")}
 
 
 def encoded(figure: Figure, kind: str) -> bytes:

@@ -17,13 +17,14 @@ from pubc.report.drawing import (
     KEPT,
     SERIES,
     canvas,
-    files,
+    encoded,
     label,
+    places,
     style,
 )
 from pubc.report.payload import bars, roc
 from pubc.runs.folder.run_reading import Run
-from pubc.storage import write_marked
+from pubc.storage import claim, write_marked
 
 __all__ = ["write_figures"]
 
@@ -45,21 +46,25 @@ def write_figures(
     Returns:
         The files, a PNG and an SVG of each figure.
     """
-    drawn: dict[Path, bytes] = {}
+    figures: dict[Path, Figure] = {}
     with style():
         for number, run in enumerate(runs, 1):
             prefix = f"run-{number}-" if len(runs) > 1 else ""
             for name, draw in _RUN_FIGURES.items():
                 figure = draw(run)
                 if figure is not None:
-                    drawn |= files(figure, out / f"{prefix}{name}")
+                    figures |= places(figure, out / f"{prefix}{name}")
         if policies is not None and policies["curves"]:
             for metric in policies["metrics"]:
                 clean = "".join(c if c.isalnum() else "-" for c in metric)
-                drawn |= files(_learning(policies, metric), out / f"learning-{clean}")
-    # All are drawn before any is written: a refusal leaves the folder as it was.
-    write_marked(drawn, KIND, force=force)
-    return list(drawn)
+                figures |= places(_learning(policies, metric), out / f"learning-{clean}")
+    # Foreign files are refused before the long work. Figures of ours may be these very ones.
+    for path in figures:
+        claim(path, KIND, force=True)
+    # All are made before any is written: a refusal leaves the folder as it was.
+    made = {path: encoded(figure, path.suffix[1:]) for path, figure in figures.items()}
+    write_marked(made, KIND, force=force)
+    return list(made)
 
 
 def _rounds(run: Run) -> Figure | None:

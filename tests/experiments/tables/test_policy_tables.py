@@ -23,7 +23,7 @@ COLUMNS = {"Data", "10 % BC", "50 % BC", "BC", "DT", "IQL", "CRR", "DWBC", "PUBC
 
 
 @pytest.fixture
-def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def tiny(brisk, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     small = replace(
         cells.SCALES["small"],
         trajectories_per_source=3,
