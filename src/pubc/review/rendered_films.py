@@ -164,7 +164,11 @@ def _mujoco_frames(environment: str, rows: Array, every: int) -> Iterator[Array]
         )
     velocity = rows[:, size : size + skipped]
     come = _on_the_floor(model, np.cumsum(velocity, axis=0) * robot.dt)
+    model.vis.quality.offsamples = model.vis.quality.shadowsize = 0
     with contextlib.closing(mujoco.Renderer(model, _SIZE[1], _SIZE[0])) as renderer:
+        # Without a graphics card the sky alone takes twenty times as long as the robot.
+        for flag in ("SHADOW", "REFLECTION", "SKYBOX"):
+            renderer.scene.flags[getattr(mujoco.mjtRndFlag, f"mjRND_{flag}")] = 0
         for step in range(0, len(rows), every):
             data.qpos[:skipped], data.qpos[skipped:] = come[step], rows[step, :size]
             data.qvel[:] = rows[step, size : size + model.nv]

@@ -74,6 +74,10 @@ def _frames(environment: str, actions: Array, start: int) -> Iterator[Array]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             world: Any = gymnasium.make(wanted.id, render_mode="rgb_array", **wanted.arguments)
+            model = getattr(world.unwrapped, "model", None)
+            if model is not None:
+                # Without a graphics card soft edges and shadows take ten times as long.
+                model.vis.quality.offsamples = model.vis.quality.shadowsize = 0
             world.reset(seed=start)
             world.render()
     except Exception as error:
