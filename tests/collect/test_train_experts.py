@@ -26,7 +26,9 @@ def one_thread():
 
 
 @pytest.mark.parametrize("algorithm", ["td3", "sac"])
-def test_training_writes_an_expert_and_a_weak_policy(algorithm, tmp_path: Path):
+def test_training_writes_an_expert_and_a_weak_policy(algorithm, tmp_path: Path, monkeypatch):
+    (aside := tmp_path / "aside").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(aside))
     reports = list(training("Pendulum-v1", tmp_path, algorithm=algorithm, steps=50, random_seed=1))
     written = [report.written for report in reports if report.written]
     assert [path.name for path in written] == ["weak.safetensors", "expert.safetensors"]
@@ -36,6 +38,7 @@ def test_training_writes_an_expert_and_a_weak_policy(algorithm, tmp_path: Path):
     assert expert["algorithm"] == algorithm
     assert expert["hidden_sizes"] == ([400, 300] if algorithm == "td3" else [256, 256])
     assert expert["action_limit"] == 2.0
+    assert not list(aside.glob("SB3*"))
     with pytest.raises(UsageError, match="exists already"):
         next(training("Pendulum-v1", tmp_path, steps=10))
 

@@ -138,6 +138,7 @@ def _was_stopped(out: Path, asked: Mapping[str, Any]) -> bool:
 
 def _model(environment: str, algorithm: Algorithm, steps: int, random_seed: int) -> Any:
     sb3 = _stable_baselines()
+    from stable_baselines3.common.logger import Logger
     from stable_baselines3.common.monitor import Monitor
     from stable_baselines3.common.noise import NormalActionNoise
 
@@ -151,7 +152,7 @@ def _model(environment: str, algorithm: Algorithm, steps: int, random_seed: int)
     size = len(high)
     noise = NormalActionNoise(np.zeros(size), np.full(size, _EXPLORATION))
     chosen = {"td3": sb3.TD3, "sac": sb3.SAC}[algorithm]
-    return chosen(
+    model = chosen(
         "MlpPolicy",
         Monitor(wrapped),
         learning_starts=min(_WARM_UP, steps // 10),
@@ -161,6 +162,9 @@ def _model(environment: str, algorithm: Algorithm, steps: int, random_seed: int)
         buffer_size=min(1_000_000, steps),
         seed=random_seed,
     )
+    # Otherwise every call of `learn` leaves an empty folder among the temporary files.
+    model.set_logger(Logger(folder=None, output_formats=[]))
+    return model
 
 
 def _stable_baselines() -> Any:
