@@ -1,8 +1,9 @@
 """Two imitators of every look, the expert's and everybody else's, each fitted without some.
 
 An imitator is a ridge regression from features to actions. Beside what it expects it knows how
-far its own errors reach and how well it knows a situation; where it knows nothing, it says
-nothing: its likelihood becomes that of any action of the pile.
+far its own errors reach, and how they grow away from the situations that it knows: both are
+measured on trajectories that it did not see. Where it knows nothing, it says nothing: its
+likelihood becomes that of any action of the pile.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ __all__ = ["Imitator", "Look", "any_action", "fit_imitator", "step_evidence", "t
 
 _FREEDOM = 4.0
 """Degrees of freedom of the errors: heavy tails, so that one odd step is not the end."""
-_FLOOR = 0.1
-"""Smallest reach of an error, in spreads of the action over the pile."""
+_REACH = (0.05, 1.0)
+"""Smallest and largest reach of an error, in spreads of the action over the pile."""
+_STEEPEST = 0.6
+"""Largest power of the distance with which errors grow."""
 _SKETCH = 48
 """Random directions by which the distance from known situations is measured."""
 _LEAST, _MOST = -3.0, 2.0
@@ -38,16 +41,22 @@ class Imitator:
     """From features to actions, shape (folds, features, action columns)."""
     distance: Tensor
     """From features to a vector whose square is the distance from what is known."""
+    usual: float
+    """The distance of half of what it learned from, on trajectories that it did not see."""
     reach: Tensor
-    """Size of its errors on trajectories that it did not see, shape (action columns,)."""
+    """Size of its errors where the distance is nothing, shape (action columns,)."""
+    slope: float
+    """They grow with this power of one plus the distance, in usual distances."""
 
     def log_likelihood(
         self, features: Tensor, actions: Tensor, fold: int, unknown: float
     ) -> tuple[Tensor, Tensor]:
         """Of each action column, and how well each situation is known, from 0 to 1."""
         error = actions - features @ self.weights[fold]
-        known = 1 / (1 + unknown * (features @ self.distance[fold]).square().sum(1))
-        told = _student(error / self.reach) - torch.log(self.reach)
+        apart = (features @ self.distance[fold]).square().sum(1) / self.usual
+        known = 1 / (1 + unknown * apart)
+        reach = (self.reach * (1 + apart[:, None]) ** self.slope).clamp(*_REACH)
+        told = _student(error / reach) - torch.log(reach)
         either = torch.logaddexp(
             torch.log(known)[:, None] + told,
             torch.log1p(-known + 1e-6)[:, None] + any_action(actions),
@@ -104,7 +113,7 @@ def fit_imitator(
     drawn = rng.standard_normal((features.shape[1], _SKETCH)) / np.sqrt(_SKETCH)
     directions = torch.from_numpy(drawn)
     solved, distances = [], []
-    logs = actions.new_zeros(actions.shape[1])
+    errors, apart = torch.empty_like(actions), torch.empty(len(actions))
     for number, rows in enumerate(folds):
         left = (gram - grams[number]).double()
         left.diagonal().add_(ridge)
@@ -113,11 +122,30 @@ def fit_imitator(
         # The square of this has the distance x' left^-1 x as its mean.
         aside = torch.linalg.solve_triangular(factor.T, directions, upper=True)
         distances.append(aside.float())
-        error = actions[rows] - features[rows] @ solved[-1]
-        logs += (torch.log(error.abs() + 0.02) * weights[rows, None]).sum(0)
+        errors[rows] = actions[rows] - features[rows] @ solved[-1]
+        apart[rows] = (features[rows] @ distances[-1]).square().sum(1)
+    usual = _weighted_median(apart, weights)
+    reach, slope = _errors(errors, apart / usual, weights)
+    return Imitator(torch.stack(solved), torch.stack(distances), usual, reach, slope)
+
+
+def _weighted_median(values: Tensor, weights: Tensor) -> float:
+    order = torch.argsort(values, stable=True)
+    running = torch.cumsum(weights[order].double(), 0)
+    middle = int(torch.searchsorted(running, running[-1] / 2))
+    return max(float(values[order[min(middle, len(order) - 1)]]), 1e-9)
+
+
+def _errors(errors: Tensor, apart: Tensor, weights: Tensor) -> tuple[Tensor, float]:
+    """How far errors reach, and how that grows: a line through their logs."""
+    share = weights / weights.sum()
+    logs, far = torch.log(errors.abs() + 0.02), torch.log1p(apart)
+    middle, height = share @ far, share @ logs
+    away = share * (far - middle)
+    slope = float((away @ (logs - height)).mean() / (away @ (far - middle) + 1e-9))
+    slope = min(max(slope, 0.0), _STEEPEST)
     # The mean log of an error lies half a nat below the log of its reach.
-    reach = torch.exp(logs / weights.sum() + 0.5).clamp(min=_FLOOR)
-    return Imitator(torch.stack(solved), torch.stack(distances), reach)
+    return torch.exp(height + 0.5 - slope * middle), slope
 
 
 def step_evidence(

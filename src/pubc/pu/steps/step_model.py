@@ -3,8 +3,10 @@
 Rounds: imitators of the expert begin with the steps of the positives, of which the seeds' count
 most. Their evidence, smoothed over time, says which steps look wrong; those lose their weight
 and teach the imitators of everybody else, and steps elsewhere that look right gain some. So the
-positives need not be clean, and where no trajectory of a pile is clean the good parts are
-found all the same. No step is judged by a fit that saw its trajectory.
+positives need not be clean. Where the seeds are alone, as where no trajectory of the pile is clean,
+nobody else teaches what the expert does: the imitator would come to swallow the others. There what
+speaks against a step counts less, the less its situation is known. No step is judged by a fit that
+saw its trajectory.
 """
 
 from __future__ import annotations
@@ -69,6 +71,8 @@ class StepModel:
     """For trajectories that were learned from: the fold whose fit did not see them."""
     settings: StepSettings
     """How."""
+    alone: bool
+    """Whether only seeds from elsewhere say what the expert does."""
 
     def judge(self, pile: TrajectorySet) -> Iterator[JudgedSteps]:
         """Every step in order, a trajectory at a time; a few thousand steps are in memory.
@@ -97,10 +101,11 @@ class StepModel:
         for stretch, end in zip(some, np.cumsum(lengths), strict=True):
             own = slice(int(end) - stretch.length, int(end))
             numbers = np.stack([chain[own], around[own]], axis=1)
+            heard = np.sqrt(known[own].numpy()) if self.alone else np.ones(stretch.length)
             yield JudgedSteps(
                 stretch.trajectory,
                 stretch.first,
-                calibrated(numbers, self.settings),
+                calibrated(numbers, heard, self.settings),
                 columns[own].numpy(),
                 known[own].numpy(),
                 numbers.astype(np.float32),
@@ -118,9 +123,16 @@ class StepModel:
         return torch.stack(columns).mean(0), torch.stack(known).mean(0)
 
 
-def calibrated(numbers: Floats, settings: StepSettings) -> NDArray[np.float32]:
-    """The chance that each step is the expert's, as the calibration has it."""
+def calibrated(numbers: Floats, heard: Floats, settings: StepSettings) -> NDArray[np.float32]:
+    """The chance that each step is the expert's, as the calibration has it.
+
+    Args:
+        numbers: Chain and window, shape (steps, 2).
+        heard: How much of what speaks against each step counts, from 0 to 1.
+        settings: The calibration.
+    """
     odds = settings.intercept + numbers @ np.array((settings.by_chain, settings.by_window))
+    odds = np.where(odds < 0, heard * odds, odds)
     return np.asarray(1 / (1 + np.exp(-np.clip(odds, -30, 30))), dtype=np.float32)
 
 
@@ -137,6 +149,9 @@ def learn_steps(
     """
     settings = settings or StepSettings()
     key = key.at("steps")
+    kept = pile.lengths[known.kept].sum() / max(1, pile.steps)
+    # Seeds that are trajectories of the pile show that some of it is clean.
+    alone = bool(kept < settings.alone and not known.seeds.any())
     sample = take_sample(pile, known, settings, key.at("sample").rng())
     folds = _fold_of(sample, settings.folds, key.at("folds").rng())
     by_row = np.repeat(folds, sample.lengths)
@@ -151,17 +166,18 @@ def learn_steps(
         )
         for number in range(settings.looks)
     ]
-    looks = _rounds(sample, rows, features, settings, key)
+    growth = 0.0 if alone else settings.growth
+    looks = _rounds(sample, rows, features, growth, settings, key)
     places = zip(sample.positions.tolist(), folds.tolist(), strict=True)
-    return StepModel(
-        looks, sample.scale, {place: fold for place, fold in places if place >= 0}, settings
-    )
+    by_place = {place: fold for place, fold in places if place >= 0}
+    return StepModel(looks, sample.scale, by_place, settings, alone)
 
 
 def _rounds(
     sample: Sample,
     folds: list[Tensor],
     features: list[Features],
+    growth: float,
     settings: StepSettings,
     key: Key,
 ) -> tuple[Look, ...]:
@@ -190,7 +206,7 @@ def _rounds(
         ).float()
         chance[sample.barred] = 0.0
         # What nothing is known of grows slowly: only steps that are almost sure count.
-        weights = torch.where(known, sample.weights * chance, settings.growth * chance**4) + _TINY
+        weights = torch.where(known, sample.weights * chance, growth * chance**4) + _TINY
         rest = 1 - chance + _TINY
     return tuple(looks)
 

@@ -11,8 +11,8 @@ __all__ = ["StepSettings"]
 class StepSettings:
     """How the evidence of steps is gathered.
 
-    The numbers were chosen on four of the eight manipulation tasks and on lapses in
-    locomotion; docs/segments.md says how well they do on the others.
+    The numbers were chosen on four of eight manipulation tasks and on lapses in locomotion;
+    docs/segments.md says how well they do.
     """
 
     looks: int = 1
@@ -34,13 +34,15 @@ class StepSettings:
     seed_weight: float = 3.0
     """Weight of a seed's step; a step of another kept trajectory weighs 1."""
     growth: float = 0.3
-    """Most weight of a step of a trajectory that is not kept."""
+    """Most weight of a step of a trajectory that is not kept; where the seeds are alone, none."""
+    alone: float = 0.2
+    """Seeds from elsewhere are alone where the filter keeps less of the pile than this."""
     ridge: float = 1.0
     """How much the imitator of the expert is held back."""
     other_ridge: float = 3.0
     """The same for the imitator of everybody else."""
-    unknown: float = 0.2
-    """How fast a situation counts as unknown with its distance from those of the expert."""
+    unknown: float = 0.005
+    """How fast a situation counts as unknown with its distance, in usual distances."""
     temper: float = 0.4
     """What the evidence of one step is worth: neighbours repeat each other."""
     stay_expert: float = 0.98
