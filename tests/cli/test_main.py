@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from pubc.cli import main as main_module
-from pubc.cli.main import COMMANDS, main
+from pubc.cli.main import COMMANDS, _ours, main
 from tests.cli.calling import run
 from tests.reliability import samples
 
@@ -256,3 +256,9 @@ def test_a_dataset_larger_than_the_terminal_is_still_one_line_per_fact(capsys, t
     _, out, _ = run(capsys, "inspect", str(samples.npz(tmp_path, arrays)))
     assert "and 19 more" in out
     assert os.linesep.join(out.splitlines()) == out.rstrip()
+
+
+def test_a_library_that_was_interrupted_while_it_loaded_is_an_interrupt():
+    failed = ImportError("initialization failed")
+    failed.__cause__ = KeyboardInterrupt()
+    assert _ours(failed).exit_code == 5

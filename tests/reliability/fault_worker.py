@@ -40,6 +40,8 @@ def serve() -> None:
 
 
 def _run(request: dict, notes: Path) -> dict:
+    for name in ("out", "err"):  # a kill may come before the child has opened them
+        (notes / name).touch()
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # until the child can answer them
     child = os.fork()
     if child == 0:

@@ -118,7 +118,9 @@ def _ours(error: BaseException) -> PubcError:
     """What went wrong as one of the errors that pubc has words for."""
     if isinstance(error, PubcError):
         return error
-    if isinstance(error, KeyboardInterrupt):
+    # A library that was interrupted while it loaded says that it could not be loaded.
+    stopped = error.__cause__ or error.__context__ if isinstance(error, ImportError) else error
+    if isinstance(stopped, KeyboardInterrupt):
         return InterruptedRun("interrupted.")
     if isinstance(error, MemoryError) or _means_no_memory(error):
         return EnvironmentFailure("not enough memory for this.")
