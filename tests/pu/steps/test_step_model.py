@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pubc.metrics import roc_auc
-from pubc.pu.steps.step_model import learn_steps
+from pubc.pu.steps.step_model import calibrated, learn_steps
 from pubc.pu.steps.step_sample import Known
 from pubc.pu.steps.step_settings import StepSettings
 from pubc.streams import Key
@@ -45,6 +45,22 @@ def test_seeds_from_elsewhere_do_as_well():
     seeds, _ = lapsing(4, clean=4, random_seed=5)
     found = judged(pile, Known(some(20), some(20), some(20), elsewhere=seeds))
     assert roc_auc(found, own) > 0.95
+
+
+def test_where_seeds_are_alone_what_nobody_knows_is_no_proof_against_a_step():
+    """The same steps, with a fifth of the pile kept or nothing of it."""
+    pile, _ = lapsing(20)
+    seeds, _ = lapsing(4, clean=4, random_seed=5)
+    alone = learn_steps(pile, Known(some(20), some(20), some(20), elsewhere=seeds), Key(0), SMALL)
+    kept = some(20, *range(10))
+    helped = learn_steps(pile, Known(some(20), kept, some(20), elsewhere=seeds), Key(0), SMALL)
+    assert alone.alone
+    assert not helped.alone
+    numbers = np.array([[-3.0, -2.0], [3.0, 2.0]])
+    for known, lower in ((1.0, True), (0.04, False)):
+        against, speaking_for = calibrated(numbers, np.full(2, np.sqrt(known)), SMALL)
+        assert (against < 0.4) == lower
+        assert against < 0.5 < speaking_for
 
 
 def test_steps_can_be_the_seeds():

@@ -29,7 +29,7 @@ from pubc.streams import Key
 from pubc.trajectory import TrajectorySet
 from pubc.trajectory.arrays import give_back
 
-__all__ = ["JudgedSteps", "StepModel", "learn_steps"]
+__all__ = ["JudgedSteps", "StepModel", "calibrated", "learn_steps"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
