@@ -1,13 +1,23 @@
 """A run that `pubc filter` really made ends with its report."""
 
 import csv
+import dataclasses
 import json
+import shlex
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import pubc
 import tests.reliability.quick_recipe  # noqa: F401
+from pubc.cli.filtering.filter_command import Filter
 from pubc.cli.main import main
+from pubc.cli.parsing import parse
+from pubc.labels import Labels, Mark, save_labels
+from pubc.report.sentences import asked, command
+from pubc.runs.filter_config import FilterConfig
+from pubc.runs.plan_run import plan
 from pubc.storage import verify
 from tests.brisk import quickened
 from tests.pu.piles import pile
@@ -55,8 +65,6 @@ def test_the_report_of_a_real_run_draws_without_a_complaint(made, chromium):
 
 @pytest.mark.usefixtures("brisk")
 def test_the_command_in_the_report_makes_the_same_run_again(made, tmp_path, capsys):
-    import shlex
-
     told = json.loads((made / "report.json").read_text())["run"]["command"]
     words = shlex.split(told)
     assert words[0] == "pubc"
@@ -65,6 +73,32 @@ def test_the_command_in_the_report_makes_the_same_run_again(made, tmp_path, caps
     capsys.readouterr()
     for name in ("scores.csv", "keep.json", "rounds.jsonl"):
         assert (tmp_path / "again" / name).read_bytes() == (made / name).read_bytes(), name
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"labels": True, "unsure": "keep"}, "what is marked good in "),
+        ({"seed_steps_column": "mine", "segments": True, "drop_idle": True}, "'mine' marks (none"),
+        ({"seed_episodes": "0", "segments": True, "min_segment": 4, "segment_margin": 0}, "(1 in"),
+        ({"seed_source": "0", "mask": True, "per_step": True, "truth": "0"}, "(2 in the dataset)"),
+    ],
+)
+def test_the_command_in_the_report_asks_for_all_that_was_asked(given, words, tmp_path):
+    mixed = pile([8, 8])
+    half = (np.arange(mixed.steps) % 20 < 10).astype(np.float32)
+    columns = dataclasses.replace(mixed.columns, extras={"mine": half})
+    data = tmp_path / "pile.hdf5"
+    pubc.save(data, dataclasses.replace(mixed, columns=columns), format="robomimic")
+    save_labels(tmp_path / "labels.json", Labels((Mark("0", "good"), Mark("9", "bad"))))
+    if "labels" in given:
+        given = {**given, "labels": tmp_path / "labels.json"}
+    config = FilterConfig(**given)
+    document = plan(config, data).document
+    run = SimpleNamespace(document=document, place=tmp_path / "run")
+    told = parse(Filter, "filter", shlex.split(command(run))[2:])
+    assert told == Filter(data, out=tmp_path / "run", config=config)
+    assert words in asked(document)
 
 
 def test_a_report_that_fails_costs_no_run(tmp_path, capsys, monkeypatch):

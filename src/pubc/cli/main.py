@@ -202,10 +202,10 @@ def _report(error: PubcError, as_json: bool) -> int:
 
 
 def _print_anything() -> None:
-    """A character that the terminal cannot show becomes '?' instead of an exception."""
+    """A character that cannot be shown becomes '?', and a line is seen at once, also in a log."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+            stream.reconfigure(errors="replace", line_buffering=True)
 
 
 def _tell_warning(

@@ -19,9 +19,10 @@ def asked(document: dict[str, Any]) -> str:
     """What was asked of the run, as one sentence."""
     seed = document["seed"]
     count = len(seed["ids"])
-    how = _seeds(seed)
-    inside = f"{count:,} in the dataset" if count else "none in the dataset itself"
-    return f"Find the trajectories that act like the seeds: {how} ({inside})."
+    inside = f"{count:,}" if count else "none of them a whole trajectory"
+    return (
+        f"Find the trajectories that act like the seeds: {_seeds(seed)} ({inside} in the dataset)."
+    )
 
 
 def command(run: Run) -> str:
@@ -31,11 +32,13 @@ def command(run: Run) -> str:
         return _call(document)
     words = ["pubc", "filter", str(document["data"]["path"]), "--out", str(run.place)]
     given = {
+        "--labels": document.get("labels"),
         "--seed-top": seed["top"] if seed["how"] == "top" else None,
         "--seed-episodes": seed["episodes"],
         "--seed-from": seed["from"],
         "--seed-source": seed["source"],
         "--seed-count": seed.get("count") if seed["how"] == "source" else None,
+        "--seed-steps-column": seed.get("steps_column"),
         "--bad-episodes": (document.get("bad") or {}).get("episodes"),
         "--recipe": document["recipe"].get("name"),
         **_settings(document),
@@ -43,13 +46,14 @@ def command(run: Run) -> str:
         "--random-seed": document["random_seed"],
         "--device": document.get("device"),
         "--to": document.get("to"),
+        "--unsure": "keep" if document.get("unsure") == "keep" else None,
     }
     for flag, value in given.items():
         if value is not None:
             # A value that starts like a flag must hang on its own.
             words += [f"{flag}={value}"] if str(value).startswith("-") else [flag, str(value)]
-    if document.get("per_step"):
-        words.append("--per-step")
+    words += [f"--{name.replace('_', '-')}" for name in ("mask", "per_step") if document.get(name)]
+    words += _segments(document.get("segments") or {})
     words += _reading(document.get("reading") or {})
     return " ".join(_quoted(word) for word in words)
 
@@ -146,7 +150,21 @@ def _seeds(seed: dict[str, Any]) -> str:
         return f"the trajectories of {seed['from']}"
     if seed["how"] == "source":
         return f"trajectories of the policy {seed['source']!r}"
+    if seed["how"] == "labels":
+        return f"what is marked good in {seed['labels']}"
+    if seed["how"] == "steps_column":
+        return f"the steps that the column {seed['steps_column']!r} marks"
     return "trajectories named one by one"
+
+
+def _segments(settings: dict[str, Any]) -> list[str]:
+    """Flags for the settings of `--segments`, where it was asked for."""
+    if not settings.get("segments"):
+        return []
+    words = ["--segments", "--drop-idle"] if settings.get("drop_idle") else ["--segments"]
+    for name in ("min_segment", "segment_margin"):
+        words += [f"--{name.replace('_', '-')}", str(settings.get(name))]
+    return words
 
 
 def _reading(reading: dict[str, Any]) -> list[str]:

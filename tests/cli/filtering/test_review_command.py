@@ -39,6 +39,17 @@ def test_good_marks_are_seeds_and_stretches_too(pile, in_folder, capsys):
     assert plan["seed"]["ids"] == ["4"]
 
 
+def test_seeds_that_are_marks_are_told_as_such(pile, in_folder, capsys):
+    for marks, words in (
+        ((Mark("4", "good"), Mark("8", "good"), Mark("3", "bad")), "2 marked good: 4, 8"),
+        ((Mark("8", "good", 10, 90),), "marked good, none of them a whole trajectory of the data"),
+    ):
+        save_labels(in_folder / "labels.json", Labels(marks))
+        code, out, _ = run(capsys, "filter", "mixed.npz", "--labels", "labels.json", "--dry-run")
+        assert code == 0
+        assert words in out
+
+
 @pytest.mark.usefixtures("brisk")
 def test_what_is_marked_bad_is_never_kept(pile, in_folder, capsys):
     """Also where the filter would have kept it: one of the expert's own is marked bad here."""
@@ -86,6 +97,7 @@ def test_a_file_that_holds_no_labels_ends_with_a_sentence(pile, in_folder, capsy
 
 @pytest.mark.parametrize("line", EXAMPLES["review"])
 def test_the_examples_serve_until_they_are_interrupted(pile, in_folder, line):
+    """The address is read from a pipe, which Python fills in large blocks if left to itself."""
     pytest.importorskip("uvicorn")
     words = shlex.split(line)[1:]
     if "run" in words:
@@ -96,7 +108,7 @@ def test_the_examples_serve_until_they_are_interrupted(pile, in_folder, line):
         [sys.executable, "-m", "pubc.cli.main", *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        env={**os.environ, "BROWSER": "true", "PYTHONUNBUFFERED": "1"},
+        env={**os.environ, "BROWSER": "true", "PYTHONUNBUFFERED": ""},
         text=True,
     )
     said = []

@@ -156,6 +156,7 @@ def _to_minari(kept: Path) -> str:
 def seed_words(seed: dict[str, Any]) -> str:
     """Which trajectories were the seeds, and how they were found."""
     found = {
+        "labels": "marked good",
         "top": "with the highest returns",
         "episodes": "as named",
         "from": f"from {seed.get('from')}",
@@ -163,7 +164,9 @@ def seed_words(seed: dict[str, Any]) -> str:
         "source": f"drawn from those by {seed.get('source')}",
     }.get(str(seed.get("how")), str(seed.get("how")))
     ids = seed.get("ids") or []
-    return f"{len(ids):,} {found}: {_some(ids)}" if ids else f"{found}, none of them in the data"
+    if not ids:
+        return f"{found}, none of them a whole trajectory of the data"
+    return f"{len(ids):,} {found}: {_some(ids)}"
 
 
 def _some(names: list[str]) -> str:
