@@ -11,7 +11,7 @@ its own and says how much every frame weighs, alone and in a batch. What happene
 from importlib import metadata
 from pathlib import Path
 
-from other_environment import main
+from other_environment import main, make_and_read
 
 CHUNK, BATCH = 20, 256
 LINES = [
@@ -55,4 +55,4 @@ def weigh(path: Path) -> dict:
 
 
 if __name__ == "__main__":
-    main(__file__, "lerobot", LINES, ["progress.parquet"], weigh)
+    main("lerobot", {"read": weigh}, make_and_read(LINES, ["progress.parquet"]))

@@ -14,7 +14,7 @@ source by its mask; every step that it serves is held against the source. What h
 from importlib import metadata
 from pathlib import Path
 
-from other_environment import main
+from other_environment import main, make_and_read
 
 MASK = "pubc_expert"
 LINES = [
@@ -80,4 +80,4 @@ def load(kept: Path, masked: Path) -> dict:
 
 
 if __name__ == "__main__":
-    main(__file__, "robomimic", LINES, ["run/kept.hdf5", "masked.hdf5"], load)
+    main("robomimic", {"read": load}, make_and_read(LINES, ["run/kept.hdf5", "masked.hdf5"]))
