@@ -113,6 +113,7 @@ def test_whole_marks_are_seeds_and_known_bad(pile):
     assert parts.bad.ids.tolist() == ["c"]
     assert parts.good_positions.tolist() == [0]
     assert parts.bad_positions.tolist() == [2]
+    assert parts.bad_stretches == ()
     assert parts.good.columns is pile.columns
 
 
@@ -123,6 +124,7 @@ def test_a_stretch_is_cut_out_and_the_later_mark_counts(pile):
     assert steps == [list(range(2, 7)), list(range(10, 14)), list(range(18, 30))]
     assert [piece.steps.observations[:, 0].tolist() for piece in parts.bad] == [[14, 15, 16, 17]]
     assert parts.good_positions.size == 0
+    assert parts.bad_stretches == ((1, 4, 8),)
 
 
 def test_a_whole_mark_after_a_stretch_takes_it_back(pile):

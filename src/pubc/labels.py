@@ -12,7 +12,7 @@ with `stop`; where marks overlap, the later one in the file counts. So "good, bu
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
@@ -24,7 +24,16 @@ from pubc.errors import DataError, EnvironmentFailure, UnknownNameError
 from pubc.storage import parse_json, write_json
 from pubc.trajectory import TrajectorySet
 
-__all__ = ["Label", "Labels", "Mark", "Parts", "parts_of", "read_labels", "save_labels"]
+__all__ = [
+    "Label",
+    "Labels",
+    "Mark",
+    "Parts",
+    "bad_words",
+    "parts_of",
+    "read_labels",
+    "save_labels",
+]
 
 Label = Literal["good", "bad"]
 _LABELS: tuple[str, ...] = get_args(Label)
@@ -34,6 +43,8 @@ _MOST_MARKS = 1_000_000
 _FARTHEST = 2**53
 """Beyond this, numbers of JSON are no longer exact in every program that reads it."""
 _LONGEST_NAME = 10_000
+_FEW = 8
+"""Ids that a sentence names."""
 _SHORTEST = 2
 """Steps that a stretch needs to show anything about how somebody acts."""
 _INDICES = re.compile(r"episode_indices[\s=]+[\"']?\[([\d,\s]*)\]")
@@ -100,6 +111,8 @@ class Parts:
     """Trajectories that are good from the first step to the last."""
     bad_positions: NDArray[np.int64]
     """Trajectories that are bad from the first step to the last."""
+    bad_stretches: tuple[tuple[int, int, int], ...]
+    """Bad steps of all others: position of the trajectory, first step, the step after the last."""
 
 
 def read_labels(path: Path) -> Labels:
@@ -169,7 +182,34 @@ def parts_of(labels: Labels, trajectories: TrajectorySet) -> Parts:
         for side in (1, -1)
     }
     good, bad = (_pieces(trajectories, steps, side) for side in (1, -1))
-    return Parts(good, bad, whole[1], whole[-1])
+    stretches = tuple(
+        (at, start, stop)
+        for at, values in sorted(steps.items())
+        if not (values == -1).all()
+        for start, stop in _runs(values == -1)
+    )
+    return Parts(good, bad, whole[1], whole[-1], stretches)
+
+
+def bad_words(bad: Mapping[str, Any]) -> str:
+    """What a run was told to be bad, in words; nothing where it was told nothing.
+
+    Args:
+        bad: As run.json has it.
+    """
+    ids, stretches = bad.get("ids") or [], bad.get("stretches") or []
+    named = ", ".join(map(str, ids[:_FEW])) + (", ..." if len(ids) > _FEW else "")
+    said = [f"{len(ids):,} as a whole: {named}"] if ids else []
+    if stretches:
+        said.append(f"{len(stretches):,} {'stretch' if len(stretches) == 1 else 'stretches'}")
+    return "; ".join(said)
+
+
+def _runs(flags: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+    """First step and the step after the last of every unbroken run."""
+    padded = np.concatenate([[False], flags, [False]])
+    edges = np.flatnonzero(padded[1:] != padded[:-1]).tolist()
+    yield from zip(edges[::2], edges[1::2], strict=True)
 
 
 def _pieces(
@@ -178,9 +218,7 @@ def _pieces(
     """Every unbroken run of steps with one label, as a trajectory over the same columns."""
     owner, first, sizes = [], [], []
     for at, values in sorted(steps.items()):
-        padded = np.concatenate([[False], values == side, [False]])
-        edges = np.flatnonzero(padded[1:] != padded[:-1])
-        for start, stop in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+        for start, stop in _runs(values == side):
             if stop - start >= _SHORTEST or stop - start == len(values):
                 owner.append(at)
                 first.append(int(trajectories.starts[at]) + start)

@@ -34,6 +34,19 @@ def test_e7_the_page_of_a_run_speaks_no_jargon(tmp_path):
         assert words not in page
 
 
+def test_e7_how_a_cut_was_found_is_said_in_words():
+    from pubc.pu.auto.ratio_cut import RatioCut
+
+    rng = np.random.default_rng(0)
+    apart = np.concatenate([rng.normal(-3, 0.5, 60), rng.normal(3, 0.5, 40)])
+    one_group = rng.normal(0, 1, 100)
+    for scores, words in ((apart, "The scores form two groups"), (one_group, "There is no valley")):
+        above = scores > 0
+        _, _, how = RatioCut()._place(scores, scores[above][:3], above, ~above)
+        assert how.startswith(words)
+        assert not any(character.isdigit() for character in how)
+
+
 def test_e7_policies_open_on_what_they_earn(tmp_path):
     folder = make_policy(tmp_path / "policy", "bc", 0, [1.0, 0.5])
     add_record(tmp_path / "r.jsonl", "bc", [900.0, 910.0], updates=100)

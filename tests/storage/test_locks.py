@@ -3,11 +3,10 @@
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from pubc.errors import LockedError
+from pubc.errors import LockedError, UsageError
 from pubc.storage import lock, unlock_dead
 
 HOLD = """
@@ -58,18 +57,29 @@ def test_the_same_process_does_not_enter_twice(tmp_path):
         pass
 
 
-def test_a_lock_file_that_says_nothing_is_no_obstacle(tmp_path):
-    Path(tmp_path / ".lock").write_bytes(b"\xff not json")
-    with lock(tmp_path):
-        pass
-
-
 def test_what_a_killed_run_left_goes_and_a_living_one_is_heeded(tmp_path):
     unlock_dead(tmp_path)
     left = tmp_path / ".lock"
-    left.write_text("{}")
+    left.write_text('{"pid": 1}')
     unlock_dead(tmp_path)
     assert not left.exists()
     with lock(tmp_path), pytest.raises(LockedError):
         unlock_dead(tmp_path)
     assert not left.exists()
+
+
+@pytest.mark.parametrize("content", ["mine", "{}", '{"name": 1}'])
+def test_a_file_that_only_has_the_name_of_a_lock_stays(tmp_path, content):
+    (tmp_path / ".lock").write_text(content)
+    with pytest.raises(UsageError, match="not a lock of pubc"), lock(tmp_path):
+        pass
+    with pytest.raises(UsageError, match="not a lock of pubc"):
+        unlock_dead(tmp_path)
+    assert (tmp_path / ".lock").read_text() == content
+
+
+def test_the_lock_of_a_process_killed_at_once_is_empty_and_free(tmp_path):
+    (tmp_path / ".lock").touch()
+    with lock(tmp_path):
+        pass
+    assert not (tmp_path / ".lock").exists()

@@ -10,6 +10,7 @@ from typing import Any
 from pubc import formats
 from pubc.errors import PubcError
 from pubc.formats.lerobot.lerobot_subset import has_pictures, train_command
+from pubc.labels import bad_words
 from pubc.runs.folder.run_reading import Run
 
 __all__ = ["asked", "command", "limits", "next_commands"]
@@ -20,8 +21,11 @@ def asked(document: dict[str, Any]) -> str:
     seed = document["seed"]
     count = len(seed["ids"])
     inside = f"{count:,}" if count else "none of them a whole trajectory"
+    bad = bad_words(document.get("bad") or {})
+    known = f" Known to be bad, and never kept: {bad}." if bad else ""
     return (
         f"Find the trajectories that act like the seeds: {_seeds(seed)} ({inside} in the dataset)."
+        f"{known}"
     )
 
 

@@ -56,6 +56,9 @@ class Prepared:
     """Which steps of `mixed` are the expert's for sure, where that was said of steps."""
     foretold: tuple[bool, ...] = ()
     """For each mark that a run had said something of before, whether it was right."""
+    bad_stretches: tuple[tuple[int, int, int], ...] = ()
+    """Steps known not to be the expert's in trajectories that may be otherwise: position of the
+    trajectory, first step, the step after the last."""
 
     def pile(self, bench: Bench, done: Sequence[Round] = ()) -> Pile:
         """Ready for a recipe to go over it."""
@@ -228,8 +231,10 @@ def conclude(
         )
     evident = opinion is not None and weighed.by_evidence
     advice = advise(weighed.status, last, rounds, quality, len(ready.seed_positives))
+    partly = np.zeros_like(weighed.kept)
+    partly[[at for at, _, _ in ready.bad_stretches]] = True
     return Result(
-        mask=weighed.kept & ~ready.known_bad,
+        mask=weighed.kept & ~ready.known_bad & ~partly,
         confidence=opinion.belief if opinion is not None and evident else last.confidence,
         votes=last.votes,
         threshold=0.5 if evident else last.cut.threshold,
@@ -240,12 +245,22 @@ def conclude(
         quality=quality,
         advice=(*weighed.doubts, *advice),
         problems=ready.problems,
-        unsure=weighed.unsure,
-        reasons=weighed.reasons,
+        unsure=weighed.unsure | (weighed.kept & partly & ~ready.known_bad),
+        reasons=_with_marks(weighed.reasons, ready),
         opinion=opinion,
         weighed=weighed,
         network_threshold=last.cut.threshold,
     )
+
+
+def _with_marks(reasons: tuple[str, ...], ready: Prepared) -> tuple[str, ...]:
+    """Why each trajectory is not kept, where somebody has said so too."""
+    said = list(reasons)
+    for at in np.flatnonzero(ready.known_bad).tolist():
+        said[at] = "named or marked as bad"
+    for at, start, stop in reversed(ready.bad_stretches):
+        said[at] = f"steps {start} to {stop - 1} are marked bad"
+    return tuple(said)
 
 
 def _about_bad(

@@ -16,7 +16,14 @@ from pubc.runs.find_expert import Prepared, prepare
 from pubc.runs.folder.run_document import begin_document
 from pubc.runs.kept_files import check_format
 from pubc.runs.named_trajectories import Named, bad_in, seeds_in
-from pubc.runs.seeds import Seeds, choose_bad, choose_seeds, foretold, truth_mask
+from pubc.runs.seeds import (
+    Seeds,
+    bad_stretches,
+    choose_bad,
+    choose_seeds,
+    foretold,
+    truth_mask,
+)
 from pubc.trajectory import TrajectorySet
 
 __all__ = ["Plan", "plan", "plan_in_memory"]
@@ -57,7 +64,12 @@ def plan(config: FilterConfig, data: Path) -> Plan:
     mixed = formats.read(data, config.reading)
     seeds = choose_seeds(config, mixed)
     ready = prepare(mixed, seeds.trajectories, choose_bad(config, mixed), recipe)
-    ready = replace(ready, seed_steps=seeds.steps, foretold=foretold(config))
+    ready = replace(
+        ready,
+        seed_steps=seeds.steps,
+        foretold=foretold(config),
+        bad_stretches=bad_stretches(config, mixed),
+    )
     truth = truth_mask(mixed, config.truth)
     document = begin_document(config, data, mixed, ready, seeds, recipe)
     return Plan(config, data, mixed, ready, recipe, truth, document)

@@ -19,7 +19,7 @@ from pubc.select import by_ids, by_source, listed_ids, top_returns
 from pubc.streams import Key
 from pubc.trajectory import TrajectorySet
 
-__all__ = ["Seeds", "choose_bad", "choose_seeds", "foretold", "truth_mask"]
+__all__ = ["Seeds", "bad_stretches", "choose_bad", "choose_seeds", "foretold", "truth_mask"]
 
 SEED_TOP = 0.004
 """Share of highest returns that are seeds where nothing else is said."""
@@ -76,19 +76,22 @@ def choose_seeds(config: FilterConfig, mixed: TrajectorySet) -> Seeds:
         assert elsewhere is not None
         options = dataclasses.replace(config.reading, format=None)
         return Seeds(formats.read(elsewhere, options), asked)
+    # Those are chosen for the user, who has said of some what they are not.
+    left = np.flatnonzero(~choose_bad(config, mixed))
     if how == "source":
         rng = Key(config.random_seed, ("seeds",)).rng()
         asked["count"] = config.seed_count
-        chosen = by_source(mixed, str(config.seed_source), config.seed_count, rng)
-        return Seeds(mixed[chosen], asked)
+        chosen = by_source(mixed[left], str(config.seed_source), config.seed_count, rng)
+        return Seeds(mixed[left[chosen]], asked)
     asked["top"] = share = SEED_TOP if config.seed_top is None else config.seed_top
-    if len(mixed) < 2 * AT_LEAST:
+    if len(left) < 2 * AT_LEAST:
         raise DataError(
-            f"{len(mixed)} trajectories are too few to take the {AT_LEAST} with the highest "
+            f"{len(left)} trajectories are too few to take the {AT_LEAST} with the highest "
             "return as seeds. Name seeds with --seed-episodes or --seed-from.",
             code="too_few",
         )
-    return Seeds(mixed[top_returns(mixed, share, at_least=AT_LEAST, shortest=2)], asked)
+    top = top_returns(mixed[left], share, at_least=AT_LEAST, shortest=2)
+    return Seeds(mixed[left[top]], asked)
 
 
 def choose_bad(config: FilterConfig, mixed: TrajectorySet) -> NDArray[np.bool_]:
@@ -103,6 +106,17 @@ def choose_bad(config: FilterConfig, mixed: TrajectorySet) -> NDArray[np.bool_]:
     if config.labels is not None:
         found[parts_of(read_labels(config.labels), mixed).bad_positions] = True
     return found
+
+
+def bad_stretches(config: FilterConfig, mixed: TrajectorySet) -> tuple[tuple[int, int, int], ...]:
+    """Steps that labels call bad in trajectories that are not bad as a whole.
+
+    Returns:
+        Position of the trajectory, first step, and the step after the last, of each stretch.
+    """
+    if config.labels is None:
+        return ()
+    return parts_of(read_labels(config.labels), mixed).bad_stretches
 
 
 def foretold(config: FilterConfig) -> tuple[bool, ...]:

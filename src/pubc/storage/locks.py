@@ -11,11 +11,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from pubc.errors import LockedError
+from pubc.errors import LockedError, UsageError
 from pubc.storage.disk import disk_words
 from pubc.storage.manifest import LOCK
 
-__all__ = ["lock", "unlock_dead"]
+__all__ = ["is_lock", "lock", "unlock_dead"]
+
+_BEGINNING = b'{"pid": '
+"""Of every lock that was written."""
 
 
 @contextlib.contextmanager
@@ -27,8 +30,13 @@ def lock(folder: Path) -> Iterator[None]:
 
     Raises:
         LockedError: A living process holds the folder.
+        UsageError: Somebody else has a file of that name there.
     """
     path = folder / LOCK
+    if os.path.lexists(path) and not is_lock(path):
+        raise UsageError(
+            f"{path} is not a lock of pubc, so it stays. Move it, or choose another folder."
+        )
     with disk_words(path):
         handle = _acquire(path, folder)
         try:
@@ -43,6 +51,21 @@ def lock(folder: Path) -> Iterator[None]:
     finally:
         path.unlink(missing_ok=True)
         os.close(handle)
+
+
+def is_lock(path: Path) -> bool:
+    """Whether a file is a lock of ours, or empty, as one of a process killed at once."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        begins = os.read(handle, len(_BEGINNING))
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return begins in (b"", _BEGINNING)
 
 
 def unlock_dead(folder: Path) -> None:

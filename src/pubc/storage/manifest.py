@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import fnmatch
 import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,12 +50,30 @@ class Fault:
     reason: str
 
 
-def seal(folder: Path, *, kind: str, about: Mapping[str, Any] | None = None) -> None:
-    """Write the manifest of a folder whose files are complete."""
+def seal(
+    folder: Path,
+    *,
+    kind: str,
+    about: Mapping[str, Any] | None = None,
+    names: Collection[str] = ("*",),
+) -> None:
+    """Write the manifest of a folder whose files are complete.
+
+    Args:
+        folder: The folder.
+        kind: What it is.
+        about: Further facts for the manifest.
+        names: Patterns of what belongs to it. In a folder that others see while it grows
+            somebody may have put something else, which is not ours to vouch for, or to remove.
+    """
     with disk_words(folder):
         # What a process left that was killed here is no part of the folder.
         sweep(folder / MANIFEST)
-    files = {name: _entry(folder / name) for name in sorted(content_of(folder))}
+    files = {
+        name: _entry(folder / name)
+        for name in sorted(content_of(folder))
+        if any(fnmatch.fnmatchcase(name, pattern) for pattern in names)
+    }
     write_sealed(folder / MANIFEST, {"kind": kind, "version": 1, **(about or {}), "files": files})
 
 

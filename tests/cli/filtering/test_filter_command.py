@@ -280,7 +280,7 @@ def test_another_format_can_be_asked_for(data: Path, tmp_path: Path):
 def test_a_run_killed_before_its_first_word_can_be_started_again(data: Path, tmp_path: Path):
     out = tmp_path / "run"
     out.mkdir()
-    (out / ".lock").write_text("{}")
+    (out / ".lock").write_text('{"pid": 1}')
     words = ["--seed-episodes", "0,1,2", "--json"]
     assert main(["filter", str(data), "--out", str(out), *words]) == 0
 

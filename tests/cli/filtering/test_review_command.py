@@ -1,5 +1,6 @@
 """`pubc review` and `pubc filter --labels` from the command line."""
 
+import csv
 import json
 import os
 import shlex
@@ -52,17 +53,33 @@ def test_seeds_that_are_marks_are_told_as_such(pile, in_folder, capsys):
 
 @pytest.mark.usefixtures("brisk")
 def test_what_is_marked_bad_is_never_kept(pile, in_folder, capsys):
-    """Also where the filter would have kept it: one of the expert's own is marked bad here."""
+    """Also where the filter would have kept it: one and a half of the expert's are marked here."""
     expert = np.flatnonzero(pile.sources == "expert")
-    good, bad = expert[:3], expert[3]
+    good, bad, partly = expert[:3], int(expert[3]), int(expert[4])
     marks = [Mark(str(at), "good") for at in good] + [Mark(str(bad), "bad")]
+    marks.append(Mark(str(partly), "bad", 20, 60))
     save_labels(in_folder / "labels.json", Labels(tuple(marks)))
-    code, document, err = filtered(capsys, "--labels", "labels.json", "--out", "run")
+    code, out, err = run(capsys, "filter", "mixed.npz", "--labels", "labels.json", "--out", "run")
     assert code == 0, err
-    kept = json.loads((in_folder / "run/keep.json").read_text())["episodes"]
-    assert int(bad) not in kept
-    assert document["kept"] == len(kept) > 10
-    assert len(formats.read(in_folder / "run" / document["kept_path"])) == len(kept)
+    kept = json.loads((in_folder / "run/keep.json").read_text())
+    assert not {bad, partly} & set(kept["episodes"])
+    assert partly in kept["unsure"]
+    document = json.loads((in_folder / "run/run.json").read_text())
+    assert document["kept"] == len(kept["episodes"]) > 10
+    told = formats.read(in_folder / "run" / document["kept_path"])
+    assert len(told) == len(kept["episodes"])
+
+    # Who looks finds that it was the marks, and a mark of steps holds for steps.
+    words = f"1 as a whole: {bad}; 1 stretch"
+    assert words in out
+    assert words in (in_folder / "run/report.html").read_text()
+    with (in_folder / "run/scores.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert rows[bad]["reason"] == "named or marked as bad"
+    assert rows[partly]["reason"] == "steps 20 to 59 are marked bad"
+    confidence = np.load(in_folder / "run/steps.npz")["confidence"]
+    own = confidence[pile.offsets[partly] : pile.offsets[partly + 1]]
+    assert np.flatnonzero(own == 0).tolist() == list(range(20, 60))
 
 
 def test_flags_alone_leave_the_seeds_to_the_other_flags(pile, in_folder, capsys):
@@ -71,6 +88,17 @@ def test_flags_alone_leave_the_seeds_to_the_other_flags(pile, in_folder, capsys)
     code, plan, _ = filtered(capsys, *words)
     assert code == 0
     assert plan["seed"]["ids"] == ["4", "8"]
+
+
+@pytest.mark.parametrize("words", [("--seed-top", "0.1"), ("--seed-source", "expert")])
+def test_seeds_that_pubc_chooses_are_none_of_the_bad_ones(pile, in_folder, capsys, words):
+    code, plan, _ = filtered(capsys, *words, "--dry-run")
+    chosen = plan["seed"]["ids"]
+    (in_folder / "flags.txt").write_text(", ".join(chosen))
+    code, plan, err = filtered(capsys, *words, "--labels", "flags.txt", "--dry-run")
+    assert code == 0, err
+    assert not set(chosen) & set(plan["seed"]["ids"])
+    assert plan["bad"]["ids"] == sorted(chosen, key=int)
 
 
 def test_two_ways_to_name_seeds_are_refused(pile, in_folder, capsys):

@@ -9,6 +9,7 @@ import shutil
 import pytest
 
 import pubc
+from pubc.errors import UsageError
 from pubc.runs.folder.run_folder import RunFolder
 from pubc.runs.folder.run_succession import claim_run, run_to_go_on_with
 from pubc.storage import lock, successor, verify
@@ -111,7 +112,7 @@ def test_the_replaced_run_is_known_after_a_kill_just_behind_the_exchange(earlier
 
 def test_what_was_killed_before_its_first_word_is_in_nobodys_way(earlier, capsys):
     successor(earlier).mkdir()
-    (successor(earlier) / ".lock").write_text("{}")
+    (successor(earlier) / ".lock").write_text('{"pid": 1}')
     code, out, _ = run(capsys, "filter", "--resume", earlier)
     assert code == 0
     assert "finished already" in out
@@ -185,3 +186,29 @@ def test_a_finder_is_saved_in_one_step_too(tmp_path, data, monkeypatch):
     finder.save(out, overwrite=True)
     assert verify(out) == []
     assert sorted(path.name for path in tmp_path.iterdir() if path.name[0] == ".") == []
+
+
+def test_a_folder_of_hidden_files_is_somebodys(data, tmp_path, capsys):
+    """A repository begins like that."""
+    for place in (tmp_path / "repo", successor(tmp_path / "other")):
+        (place / ".git").mkdir(parents=True)
+        (place / ".env").write_text("SECRET=1")
+    for words in (("--out", tmp_path / "repo"), ("--out", tmp_path / "other", "--force")):
+        code, _, err = run(capsys, "filter", data, *words, *WORDS)
+        assert code == 2, err
+    code, _, _ = run(capsys, "filter", "--resume", tmp_path / "other")
+    assert code != 0
+    for place in (tmp_path / "repo", successor(tmp_path / "other")):
+        assert sorted(path.name for path in place.iterdir()) == [".env", ".git"]
+
+
+def test_what_somebody_puts_into_a_run_at_work_is_not_sealed_and_stays(tmp_path):
+    folder = claim_run(tmp_path / "run", force=False)
+    folder.begin({"kind": "filter", "status": "running"})
+    notes = tmp_path / "run" / "notes.txt"
+    notes.write_text("mine")
+    folder.finish({"kind": "filter", "status": "converged"})
+    assert "notes.txt" not in (tmp_path / "run" / "manifest.json").read_text()
+    with pytest.raises(UsageError):
+        claim_run(tmp_path / "run", force=True)
+    assert notes.read_text() == "mine"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pubc.cli.console import facts, headline, histogram, say, warn
+from pubc.labels import bad_words
 from pubc.runs.statuses import verdict
 from pubc.storage import read_json
 
@@ -28,6 +29,7 @@ def show_plan(document: dict[str, Any], ready: Prepared) -> None:
             ("data", f"{data['path']} ({data['format']})"),
             ("mixed", str(ready.mixed)),
             ("seeds", f"{ready.seed_positives}: {seed_words(seed)}"),
+            *_bad_row(document),
             ("recipe", document["recipe"]["name"]),
             ("written", "nothing (--dry-run)"),
         ]
@@ -53,6 +55,7 @@ def show_result(document: dict[str, Any], result: Result, path: Path) -> None:
     total = len(result.mask)
     rows = [
         ("seeds", seed_words(document["seed"])),
+        *_bad_row(document),
         ("confidence", histogram(result.confidence)),
         (
             "kept",
@@ -167,6 +170,12 @@ def seed_words(seed: dict[str, Any]) -> str:
     if not ids:
         return f"{found}, none of them a whole trajectory of the data"
     return f"{len(ids):,} {found}: {_some(ids)}"
+
+
+def _bad_row(document: dict[str, Any]) -> list[tuple[str, str]]:
+    """What is known to be bad, where something is."""
+    words = bad_words(document.get("bad") or {})
+    return [("known bad", words)] if words else []
 
 
 def _some(names: list[str]) -> str:

@@ -44,14 +44,14 @@ class RatioCut:
     ) -> tuple[float, float, str]:
         """Where to cut, the evidence for it, and how it was found."""
         options = [
-            (valley.cut, valley.evidence, f"Valley with evidence {valley.evidence:.2f}.")
+            (valley.cut, valley.evidence, "The scores form two groups with a valley between them.")
             for valley in find_valleys(scores, depth=self.depth, bar=self.relaxed)
             if np.mean(held >= valley.cut) >= self.keep_seeds
         ]
-        options.append((otsu(scores), 0.2, "No valley; two groups of least variance."))
+        options.append((otsu(scores), 0.2, "There is no valley: cut where both sides vary least."))
         gap = gap_below(scores, held, self.keep_seeds)
         if gap is not None:
-            options.append((gap, 0.1, "No valley; widest gap below the seeds."))
+            options.append((gap, 0.1, "There is no valley: cut at the widest gap below the seeds."))
 
         def worth(option: tuple[float, float, str]) -> float:
             cut, evidence, _ = option

@@ -26,7 +26,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "data.trajectories": (int,), "data.steps": (int,), "data.observation_size": (int,),
     "data.action_size": (int,),
     "seed.how": (str,), "seed.ids": (list,), "seed.positions": (list,), "seed.from": _WORD,
-    "times.seconds": (dict,),
+    "bad.ids": (list,), "bad.stretches": (list,), "times.seconds": (dict,),
 }  # fmt: skip
 """Types by key; a dot stands between a key and one inside it. Other keys are free."""
 _LONGEST, _LONGEST_NAME = 1_000_000, 10_000

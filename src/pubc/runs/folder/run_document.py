@@ -100,8 +100,12 @@ def begin_document(
 
 
 def _bad(config: FilterConfig, mixed: TrajectorySet, ready: Prepared) -> dict[str, Any]:
+    stretches = [
+        {"episode": str(mixed.ids[at]), "start": start, "stop": stop}
+        for at, start, stop in ready.bad_stretches
+    ]
     ids = [str(name) for name in mixed.ids[ready.known_bad]]
-    return {"episodes": config.bad_episodes, "ids": ids}
+    return {"episodes": config.bad_episodes, "ids": ids, "stretches": stretches}
 
 
 def _versions(asked: str) -> dict[str, Any]:
@@ -177,6 +181,7 @@ def check_same(
     same = [
         ("the data", before["data"]["fingerprint"], now["data"]["fingerprint"]),
         ("the seeds", before["seed"]["ids"], now["seed"]["ids"]),
+        ("what is known to be bad", before.get("bad"), now["bad"]),
     ]
     for what, old, new in same:
         if old != new:

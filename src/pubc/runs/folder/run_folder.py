@@ -210,9 +210,10 @@ class RunFolder:
         write_json(self.path / "run.json", document, overwrite=True)
         report()
         if self.final is None:
-            seal(self.path, kind=KIND)
+            seal(self.path, kind=KIND, names=DRAFT.names)
             return
-        seal(self.path, kind=KIND, about=replaced_mark(self.final, "run.json"))
+        mark = replaced_mark(self.final, "run.json")
+        seal(self.path, kind=KIND, about=mark, names=DRAFT.names)
         self.take_place()
 
     def take_place(self) -> None:

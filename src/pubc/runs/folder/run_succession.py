@@ -15,7 +15,9 @@ from pathlib import Path
 from pubc.errors import DataError, UsageError
 from pubc.runs.folder.run_folder import DRAFT, KIND, RunFolder, is_run
 from pubc.storage import claim, has_replaced, lock, retire, successor, unlock_dead
-from pubc.storage.disk import disk_words, remove, sweep, temporary
+from pubc.storage.disk import disk_words, is_temporary, remove, sweep, temporary
+from pubc.storage.locks import is_lock
+from pubc.storage.manifest import LOCK
 
 __all__ = ["check_place", "claim_run", "run_in_one_go", "run_to_go_on_with"]
 
@@ -126,10 +128,14 @@ def run_to_go_on_with(path: Path) -> RunFolder:
 
 
 def _is_free(path: Path) -> bool:
-    """Whether nothing is there; a run killed before its first word leaves hidden files at most."""
+    """Whether nothing is there, but for what a run killed before its first word leaves."""
     if path.is_symlink():
         return False
-    return not path.exists() or (path.is_dir() and all(p.name[0] == "." for p in path.iterdir()))
+    return not path.exists() or (path.is_dir() and all(map(_is_leftover, path.iterdir())))
+
+
+def _is_leftover(path: Path) -> bool:
+    return is_temporary(path.name) or (path.name == LOCK and is_lock(path))
 
 
 def _holds_run(path: Path) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -46,7 +47,18 @@ def judge_steps(
     )
     with threads(1):
         model = learn_steps(ready.mixed, known, key, settings)
-        yield from model.judge(ready.mixed)
+        for part in model.judge(ready.mixed):
+            yield _as_marked(part, ready.bad_stretches)
+
+
+def _as_marked(part: JudgedSteps, bad_stretches: tuple[tuple[int, int, int], ...]) -> JudgedSteps:
+    """Steps that somebody marked bad are not the expert's, whatever was found of them."""
+    confidence = part.confidence
+    for at, start, stop in bad_stretches:
+        if at == part.trajectory and start < part.first + len(confidence) and stop > part.first:
+            confidence = confidence.copy()
+            confidence[max(0, start - part.first) : stop - part.first] = 0
+    return replace(part, confidence=confidence)
 
 
 def segments_of(folder: Path, planned: Plan, warn: Callable[[str], None]) -> TrajectorySet | None:
