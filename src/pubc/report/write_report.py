@@ -85,7 +85,7 @@ def write_report(
         out: Folder for the report; by default the run's own, or one beside the first path
             named after all of them.
         force: Replace an earlier report at `out`. One at the place of our own choice is always
-            replaced; what is not a report never is.
+            replaced, unless somebody edited it; what is not a report never is.
         first: Writes what belongs to the report and can be written again. It comes before the
             report, whose presence would have the same command refused after a kill.
 
@@ -104,7 +104,7 @@ def write_report(
     if place is None:
         run = found.runs[0].path
         with lock(run):
-            _refuse_damage(run)
+            _refuse_damage(run, force)
             renew_files(run, texts)
         return run / NAMES[0]
     with atomic_folder(place, kind=KIND, overwrite=force or out is None) as new:
@@ -157,10 +157,17 @@ def _write(place: Path, texts: dict[str, bytes]) -> None:
             new.write_bytes(text)
 
 
-def _refuse_damage(run: Path) -> None:
+def _refuse_damage(run: Path, force: bool) -> None:
     # Sealing anew would declare damaged files to be as they should be.
     ours: Callable[[str], bool] = NAMES.__contains__
-    faults = [fault for fault in verify(run) if not ours(fault.file)]
+    found = verify(run)
+    edited = [fault.file for fault in found if ours(fault.file) and (run / fault.file).exists()]
+    if edited and not force:
+        raise UsageError(
+            f"{run / edited[0]} was changed since pubc wrote it. Move it, or pass --force to "
+            "replace it."
+        )
+    faults = [fault for fault in found if not ours(fault.file)]
     if faults:
         first = faults[0]
         raise DataError(
