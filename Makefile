@@ -21,10 +21,10 @@ $(VENV)/.core: $(BIN)/python pyproject.toml constraints.txt
 
 setup-test: $(VENV)/.test
 
-# torch first: with the pinned build in place no other package pulls another one.
-$(VENV)/.test: $(VENV)/.core pyproject.toml constraints.txt
+# All at once: what `setup` installs is part of it.
+$(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
 	$(PIP) install --no-compile --constraint constraints.txt --editable '.[$(EXTRAS)]'
-	touch $@
+	touch $(VENV)/.core $@
 
 demo: setup
 	$(BIN)/pubc demo

@@ -59,7 +59,6 @@ def test_every_block_runs(page: Path, tmp_path: Path, warm: list[str]):
     pubc, python = [*warm, "pubc"], [*warm, "python"]
     if page.name == "README.md":
         pubc = [sys.executable, "-P", str(ROOT / "tests" / "brisk.py")]
-        python = [sys.executable, "-c"]
     environment = surroundings(tmp_path, pubc)
     work = tmp_path / "work"
     work.mkdir()

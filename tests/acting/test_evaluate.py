@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pubc import zoo
 from pubc.acting import environments
 from pubc.acting.evaluate import Outcome, Played, evaluate, returns_in_short, summary
 from pubc.acting.rollout import play
@@ -28,10 +29,20 @@ def policy(tmp_path: Path):
     return functools.partial(load, tmp_path / "p")
 
 
-def test_processes_change_nothing(policy):
+@pytest.fixture
+def light(tmp_path: Path):
+    """A policy of numpy alone: processes that play it need not load torch."""
+    arrays = {"w0": np.random.default_rng(0).normal(size=(3, 1)), "b0": np.zeros(1)}
+    card = {"network": "tanh", "observation_size": 3, "action_size": 1, "action_limit": 2.0}
+    about = {"environment": "Pendulum-v1", "name": "light", "algorithm": "td3", "steps": 5}
+    zoo.write(tmp_path / "light.safetensors", arrays, {**card, **about})
+    return functools.partial(zoo.read, tmp_path / "light.safetensors")
+
+
+def test_processes_change_nothing(light):
     found = []
     for processes in (1, 2):
-        played = list(evaluate(policy, "Pendulum-v1", episodes=5, processes=processes))
+        played = list(evaluate(light, "Pendulum-v1", episodes=5, processes=processes))
         found.append(Outcome.of(played))
     assert np.array_equal(found[0].returns, found[1].returns)
     assert np.array_equal(found[0].steps, found[1].steps)
@@ -53,10 +64,9 @@ def test_a_seed_fixes_the_starts_of_every_policy(policy):
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_a_policy_of_another_environment_is_refused(tmp_path: Path, processes: int):
-    save(tmp_path / "wrong", random_policy(5, 2), about={})
-    wrong = functools.partial(load, tmp_path / "wrong")
-    with pytest.raises(DataError, match=r"takes 5 .* to 2 .*Pendulum-v1 has 3 and 1"):
+def test_a_policy_of_another_environment_is_refused(processes: int):
+    wrong = functools.partial(zoo.load, "hopper/medium")
+    with pytest.raises(DataError, match=r"takes 11 .* to 3 .*Pendulum-v1 has 3 and 1"):
         list(evaluate(wrong, "Pendulum-v1", episodes=2, processes=processes))
 
 

@@ -70,6 +70,10 @@ def dies(item):
     return "alive"
 
 
+def is_killed(item):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def long_work(path):
     """Say that work began, then take a minute."""
     Path(path).write_text(str(os.getpid()))

@@ -2,8 +2,6 @@
 
 import dataclasses
 import functools
-import os
-import signal
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +18,7 @@ from pubc.pu.judge import Bench
 from pubc.pu.paper.ensemble import Ensemble
 from pubc.pu.shards import Shards, rate, shard_bounds
 from pubc.select import locate
+from tests.engine.tasks import is_killed
 from tests.pu.paper.test_ensemble import task
 from tests.pu.piles import pile
 
@@ -31,6 +30,13 @@ MIXED = pile([20, 20], steps=90, states=3)
 def engine():
     with open_engine("processes", workers=2) as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, np.ndarray]:
+    """The shelf with the networks of a round, and what one process thinks with them."""
+    shelf = tmp_path_factory.mktemp("shelf")
+    return shelf, JUDGE(task(MIXED, shelf=shelf)).confidence
 
 
 @pytest.fixture
@@ -58,9 +64,8 @@ def test_shards_cover_every_trajectory_once_and_are_of_like_size(seed: int):
     assert steps.max() <= wanted + 2 * lengths.max()
 
 
-def test_workers_rate_what_one_process_rates(engine, data: Path, tmp_path: Path):
-    shelf = tmp_path / "shelf"
-    alone = JUDGE(task(MIXED, shelf=shelf)).confidence
+def test_workers_rate_what_one_process_rates(engine, judged, data: Path, tmp_path: Path):
+    shelf, alone = judged
     together = JUDGE(task(MIXED, shelf=shelf, shards=spread(engine, data))).confidence
     assert len(list((tmp_path / "shards").iterdir())) > 4
     assert np.array_equal(alone, together)
@@ -80,14 +85,12 @@ def test_workers_look_at_what_one_process_looks_at(engine, data: Path):
     assert all(map(np.array_equal, alone.weights, together.weights))
 
 
-def test_a_format_that_cannot_be_mapped_is_spread_too(engine, data: Path, tmp_path: Path):
-    path = tmp_path / "mixed.hdf5"
+def test_a_format_that_cannot_be_mapped_is_spread_too(engine, judged, data: Path, tmp_path: Path):
+    path, (shelf, alone) = tmp_path / "mixed.hdf5", judged
     pubc.save(path, MIXED)
-    JUDGE(task(MIXED, shelf=tmp_path))
     bench = Bench(shards=spread(engine, path, ReadOptions(format="d4rl")))
-    assert np.array_equal(
-        rate(JUDGE, tmp_path, 1, MIXED, bench), JUDGE.apply(tmp_path, 1, MIXED, Bench())
-    )
+    assert np.array_equal(rate(JUDGE, shelf, 1, MIXED, bench), alone)
+    assert np.array_equal(JUDGE.apply(shelf, 1, MIXED, Bench()), alone)
 
 
 class Counting:
@@ -106,31 +109,31 @@ class Counting:
             yield Outcome(index, function(item))
 
 
-def test_what_was_finished_before_a_kill_is_not_done_again(data: Path, tmp_path: Path):
-    JUDGE(task(MIXED, shelf=tmp_path))
+def test_what_was_finished_before_a_kill_is_not_done_again(judged, data: Path):
+    shelf, alone = judged
     killed, heir = Counting(3), Counting(99)
     with pytest.raises(KeyboardInterrupt):
-        rate(JUDGE, tmp_path, 1, MIXED, Bench(shards=spread(killed, data)))
-    found = rate(JUDGE, tmp_path, 1, MIXED, Bench(shards=spread(heir, data)))
+        rate(JUDGE, shelf, 1, MIXED, Bench(shards=spread(killed, data)))
+    found = rate(JUDGE, shelf, 1, MIXED, Bench(shards=spread(heir, data)))
     assert heir.asked == len(shard_bounds(MIXED.lengths)) - 1 - 3
-    assert np.array_equal(found, JUDGE.apply(tmp_path, 1, MIXED, Bench()))
+    assert np.array_equal(found, alone)
 
 
-def test_data_that_changed_under_the_workers_is_refused(engine, data: Path, tmp_path: Path):
-    JUDGE(task(MIXED, shelf=tmp_path))
+def test_data_that_changed_under_the_workers_is_refused(
+    engine, judged, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(shards, "LEAST", MIXED.steps)  # one shard: no other worker is stopped
     other = dataclasses.replace(spread(engine, data), data=tmp_path / "other.store")
     pubc.save(tmp_path / "other.store", MIXED[:39])
     with pytest.raises(DataError, match="found 39 trajectories with 3,510 steps") as caught:
-        rate(JUDGE, tmp_path, 1, MIXED, Bench(shards=other))
+        rate(JUDGE, judged[0], 1, MIXED, Bench(shards=other))
     assert caught.value.code == "changed"
 
 
 def refuse(kind: str, part):
     if kind == "usage":
         raise UsageError("That means nothing.")
-    if kind == "bug":
-        raise ZeroDivisionError("by nothing")
-    os.kill(os.getpid(), signal.SIGKILL)
+    raise ZeroDivisionError("by nothing")
 
 
 @pytest.mark.parametrize(
@@ -138,7 +141,6 @@ def refuse(kind: str, part):
     [
         ("usage", UsageError, "That means nothing."),
         ("bug", pubc.PubcError, "ZeroDivisionError: by nothing"),
-        ("kill", EnvironmentFailure, "ended by signal 9, 3 times in all"),
     ],
 )
 def test_what_a_worker_says_is_said_here(
@@ -147,3 +149,18 @@ def test_what_a_worker_says_is_said_here(
     monkeypatch.setattr(shards, "LEAST", MIXED.steps)
     with pytest.raises(error, match=words):
         list(spread(engine, data).map(functools.partial(refuse, kind), "nothing", MIXED))
+
+
+class Deadly:
+    """An engine whose workers are killed at once, before they load what shards need."""
+
+    def __init__(self, engine) -> None:
+        self.engine, self.workers = engine, engine.workers
+
+    def map(self, function, items):
+        return self.engine.map(is_killed, range(len(items)))
+
+
+def test_a_shard_whose_workers_are_killed_is_given_up_in_words(engine, data: Path):
+    with pytest.raises(EnvironmentFailure, match="ended by signal 9, 3 times in all"):
+        list(spread(Deadly(engine), data).map(functools.partial(refuse, "bug"), "nothing", MIXED))

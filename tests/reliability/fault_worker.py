@@ -31,6 +31,7 @@ def serve() -> None:
     for name in sys.argv[1:]:  # loaded once for all forks; some need an extra
         with contextlib.suppress(ImportError, PubcError):
             importlib.import_module(name)
+    gc.freeze()  # a search for garbage in what was loaded would copy its pages in every fork
     for line in sys.stdin:
         request = json.loads(line)
         with tempfile.TemporaryDirectory() as notes:

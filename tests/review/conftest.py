@@ -48,6 +48,14 @@ def desk(demo):
 
 
 @pytest.fixture
+def brisk_runs(warm, monkeypatch):
+    """What the page runs trains little, where a test does not ask how well it judges."""
+    from tests.review.brisk_runs import processes
+
+    monkeypatch.setattr("pubc.review.filter_job.subprocess", processes(warm))
+
+
+@pytest.fixture
 def filmed(tmp_path):
     """A LeRobot v3.0 set with one camera."""
     return make_filmed(tmp_path / "filmed")

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -42,10 +43,10 @@ def test_eight_clicks_on_what_the_page_proposes_find_the_expert(desk, demo):
 
 
 @pytest.mark.timeout(600)
-def test_a_kill_in_the_middle_of_a_run_loses_nothing(tmp_path):
+def test_a_kill_in_the_middle_of_a_run_loses_nothing(tmp_path, warm):
     data = tmp_path / "small.npz"
     formats.save(data, pile([12, 12], steps=60))
-    server, address = started(data)
+    server, address = started(data, warm)
     marked = [("good", 2), ("good", 4), ("good", 17), ("bad", 3)]
     for label, at in marked:
         mark(address, label, at)
@@ -56,7 +57,7 @@ def test_a_kill_in_the_middle_of_a_run_loses_nothing(tmp_path):
     wanted = {Mark(str(at), label) for label, at in marked}
     labels = tmp_path / "small.npz-review/labels.json"
     assert set(read_labels(labels).marks) == wanted
-    server, address = started(data)
+    server, address = started(data, warm)
     try:
         _, _, raw = ask(address)
         block = json.loads(raw.decode().split('id="data">')[1].split("</script>")[0])
@@ -72,11 +73,12 @@ def test_a_kill_in_the_middle_of_a_run_loses_nothing(tmp_path):
         server.stderr.close()
 
 
-def started(data):
-    """A server in a process of its own, and its address."""
-    words = ["review", str(data), "--no-browser", "--json"]
+def started(data, warm):
+    """A server in a process of its own, whose runs train little, and its address."""
+    words = [json.dumps(warm), "review", str(data), "--no-browser", "--json"]
     server = subprocess.Popen(
-        [sys.executable, "-m", "pubc.cli.main", *words],
+        [sys.executable, "-m", "tests.review.brisk_runs", *words],
+        cwd=Path(__file__).parents[2],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
@@ -86,6 +88,7 @@ def started(data):
     return server, line
 
 
+@pytest.mark.usefixtures("brisk_runs")
 def test_a_stopped_run_goes_on_only_with_the_marks_it_began_with(tmp_path, demo):
     job = FilterJob(tmp_path / "work", demo, ReadOptions(isolate="auto"))
     (tmp_path / "work").mkdir()
@@ -101,6 +104,7 @@ def test_a_stopped_run_goes_on_only_with_the_marks_it_began_with(tmp_path, demo)
     assert FilterJob(tmp_path / "work", demo, ReadOptions()).progress().state == "interrupted"
 
 
+@pytest.mark.usefixtures("brisk_runs")
 def test_a_log_of_somebody_else_stays(tmp_path, demo):
     work = tmp_path / "work"
     work.mkdir()
@@ -112,6 +116,7 @@ def test_a_log_of_somebody_else_stays(tmp_path, demo):
     assert (work / "run-001.log").read_text() == "mine"
 
 
+@pytest.mark.usefixtures("brisk_runs")
 def test_a_failed_run_says_why(tmp_path, demo):
     (tmp_path / "work").mkdir()
     job = FilterJob(tmp_path / "work", tmp_path / "gone.npz", ReadOptions(isolate="auto"))

@@ -31,7 +31,7 @@ def run(demo, tmp_path):
 
 
 @pytest.mark.timeout(600)
-def test_marks_by_keys_a_run_and_a_reload(chromium, run, demo):
+def test_marks_by_keys_a_run_and_a_reload(chromium, run, demo, brisk_runs):
     """Three good, one bad, run: the verdicts change; after a reload all of it is there."""
     desk = open_desk(run, ReadOptions(), labels=run.parent / "marks.json")
     desk.set_marks([(at, []) for at in range(60)])

@@ -12,6 +12,7 @@ import pytest
 import pubc
 from pubc.cli.main import main
 from pubc.storage import hash_file, verify
+from tests.brisk import quickened
 from tests.pu.piles import pile
 
 FILES = (
@@ -26,12 +27,25 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+WORDS = (
+    "--seed-episodes", "0,1,2", "--truth", "0", "--per-step", "--random-seed", "3", "--json"
+)  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def finished(data: Path) -> Path:
     """A finished run."""
     out = data.parent / "run"
-    words = ["--seed-episodes", "0,1,2", "--truth", "0", "--per-step", "--random-seed", "3"]
-    assert main(["filter", str(data), "--out", str(out), *words, "--json"]) == 0
+    assert main(["filter", str(data), "--out", str(out), *WORDS]) == 0
+    return out
+
+
+@pytest.fixture(scope="module")
+def brief(data: Path) -> Path:
+    """The same with less training, for what is compared with it."""
+    out = data.parent / "brief"
+    with quickened():
+        assert main(["filter", str(data), "--out", str(out), *WORDS]) == 0
     return out
 
 
@@ -95,13 +109,13 @@ def test_every_step_has_a_value(finished: Path):
     assert steps.dtype == np.float32
 
 
+@pytest.mark.usefixtures("brisk")
 @pytest.mark.parametrize("workers", [1, 2])
-def test_the_same_again_is_the_same_to_the_bit(data, finished, tmp_path, workers: int):
+def test_the_same_again_is_the_same_to_the_bit(data, brief, tmp_path, workers: int):
     out = tmp_path / "again"
-    words = ["--seed-episodes", "0,1,2", "--truth", "0", "--per-step", "--random-seed", "3"]
-    words += ["--workers", str(workers)]
-    assert main(["filter", str(data), "--out", str(out), *words, "--json"]) == 0
-    assert outputs(out) == outputs(finished)
+    words = [*WORDS, "--workers", str(workers)]
+    assert main(["filter", str(data), "--out", str(out), *words]) == 0
+    assert outputs(out) == outputs(brief)
 
 
 def test_score_applies_the_filter_to_new_data(finished: Path, tmp_path: Path, capsys):
@@ -115,21 +129,21 @@ def test_score_applies_the_filter_to_new_data(finished: Path, tmp_path: Path, ca
     assert len(table.read_text().splitlines()) == 7
 
 
+@pytest.mark.usefixtures("brisk")
 def test_processes_change_nothing_and_leave_nothing(
-    data: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    data: Path, brief: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("pubc.pu.shards.LEAST", 500)
-    engine = ["--engine", "processes", "--workers", "1", "--json"]
+    engine = ["--engine", "processes", "--workers", "1"]
     out = tmp_path / "run"
-    words = ["--seed-episodes", "0,1,2", "--truth", "0", "--per-step", "--random-seed", "3"]
-    assert main(["filter", str(data), "--out", str(out), *words, *engine]) == 0
-    assert outputs(out) == outputs(finished)
+    assert main(["filter", str(data), "--out", str(out), *WORDS, *engine]) == 0
+    assert outputs(out) == outputs(brief)
     assert not verify(out)
     assert not (out / "shards").exists()
     tables = [tmp_path / "here.csv", tmp_path / "there.csv"]
-    score = ["score", str(data), "--filter", str(finished), "--out"]
+    score = ["score", str(data), "--filter", str(brief), "--out"]
     assert main([*score, str(tables[0]), "--json"]) == 0
-    assert main([*score, str(tables[1]), *engine]) == 0
+    assert main([*score, str(tables[1]), "--json", *engine]) == 0
     assert tables[0].read_bytes() == tables[1].read_bytes()
     beside = [f"{table.name}.manifest.json" for table in tables]
     left = [*(table.name for table in tables), *beside, "run"]

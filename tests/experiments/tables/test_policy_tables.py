@@ -1,6 +1,8 @@
 """The tables of policies: every learner's family through `pubc reproduce`, at a tiny scale."""
 
 import json
+import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,13 +24,19 @@ pytest.importorskip("d3rlpy")
 COLUMNS = {"Data", "10 % BC", "50 % BC", "BC", "DT", "IQL", "CRR", "DWBC", "PUBC"}
 
 
+@pytest.fixture(scope="module")
+def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Datasets that one test had collected, for the next one that asks for the same."""
+    return tmp_path_factory.mktemp("collected")
+
+
 @pytest.fixture
-def tiny(brisk, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def tiny(brisk, collected: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     small = replace(
         cells.SCALES["small"],
         trajectories_per_source=3,
         steps_per_source=None,
-        seed_pool=2000,
+        seed_pool=500,
         updates=5,
         evaluation_trajectories=1,
     )
@@ -36,6 +44,9 @@ def tiny(brisk, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     # An ant stands for a thousand steps, whatever it has learned.
     monkeypatch.setattr(gymnasium.spec("Ant-v5"), "max_episode_steps", 100)
     monkeypatch.chdir(tmp_path)
+    made = shutil.copytree(collected, Path("made/cache/datasets"))
+    yield
+    shutil.copytree(made, collected, dirs_exist_ok=True)
 
 
 def reproduced(capsys, *words: str) -> list[dict]:

@@ -1,4 +1,4 @@
-"""Cached copies stay within their limit, can be seen, and go when they are told to."""
+"""Cached copies stay within their limit, can be seen, and go when told to, alone (L1)."""
 
 import json
 import os

@@ -127,12 +127,13 @@ def misbehave(tmp_path, monkeypatch):
     [
         (CRASH, "ended by SIGSEGV"),
         (BLOAT, "needs more than the 512 MiB"),
-        (LOOP, "used up 3 seconds of processor time"),
-        (STUBBORN, "used up 3 seconds of processor time"),
+        (LOOP, "used up 1 seconds of processor time"),
+        (STUBBORN, "used up 1 seconds of processor time"),
     ],
     ids=["crash", "bloat", "loop", "stubborn"],
 )
-def test_a_reader_that_misbehaves_dies_alone(tmp_path, misbehave, code, told):
+def test_a_reader_that_misbehaves_dies_alone(tmp_path, misbehave, monkeypatch, code, told):
+    monkeypatch.setattr("pubc.formats.opening.isolate.PATIENCE", 1)
     path = samples.npz(tmp_path)
     misbehave(code)
     before = set(os.listdir(os.environ.get("TMPDIR", "/tmp")))

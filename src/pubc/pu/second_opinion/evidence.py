@@ -12,6 +12,7 @@ two-sided (a matter of style: other than the positives, in either direction).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -73,9 +74,11 @@ class Fit:
     """The positives' code."""
     quick: Tensor
     """Speed that few steps of the seeds exceed; faster steps tell more."""
+    factor: Tensor
+    """Cholesky factor of the positives' second moments."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class View:
     """One look at a pile; another look has other random features and another network."""
 
@@ -100,14 +103,31 @@ class View:
 
     def fit(self, positives: Tensor, quick: Tensor) -> Fit:
         """What a set of positives comes to."""
-        factor, aim = self._normal(positives)
+        (factor, aim), (joint_means, means) = self._normal(positives), self.means
         return Fit(
             torch.cholesky_solve(aim, factor),
-            self.inverse_joint @ self.rows.mean(self.joint)[positives].mean(0),
-            self.inverse_situations @ self.rows.mean(self.situations)[positives].mean(0),
+            self.inverse_joint @ joint_means[positives].mean(0),
+            self.inverse_situations @ means[positives].mean(0),
             self.actors.code(positives),
             quick,
+            factor,
         )
+
+    @cached_property
+    def means(self) -> tuple[Tensor, Tensor]:
+        """Of the features for densities over every trajectory: with actions, and of states."""
+        return self.rows.mean(self.joint), self.rows.mean(self.situations)
+
+    @cached_property
+    def error_of_all(self) -> Tensor:
+        """How badly the imitator of everybody explains each row."""
+        return _log_error(self.rows.actions - self.features @ self.everyone)
+
+    @cached_property
+    def error_of_own(self) -> Tensor:
+        """How badly the code of its own trajectory explains each row."""
+        own = self.actors.told(self.actors.own_codes()[self.rows.owner])
+        return _log_error(self.rows.actions - own)
 
     def quick(self, seeds: Tensor) -> Tensor:
         """Speed that few steps of the seeds exceed."""
@@ -115,10 +135,10 @@ class View:
 
     def evidence(self, positives: Tensor, fit: Fit) -> Tensor:
         """All numbers, shape (evidence, trajectories); positives are judged as strangers."""
-        guess, told, joint, situations = self._expect(fit)
+        expected = self._expect(fit)
         if len(positives) > 1:
-            self._leave_out(positives, guess, told, joint, situations)
-        return measure(self, guess, told, joint, situations, fit.quick)
+            self._leave_out(positives, fit.factor, *expected)
+        return measure(self, *expected, fit.quick)
 
     def _expect(self, fit: Fit) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         return (
@@ -136,13 +156,10 @@ class View:
         gram.diagonal().add_(keep)
         return torch.linalg.cholesky(gram), features.T @ (self.rows.actions[members] * weight)
 
-    def _leave_out(
-        self, positives: Tensor, guess: Tensor, told: Tensor, joint: Tensor, situations: Tensor
-    ) -> None:
+    def _leave_out(self, positives: Tensor, factor: Tensor, *expected: Tensor) -> None:
         """Replace what is expected of each positive by what a fit without it expects."""
-        factor, _ = self._normal(positives)
-        inverse = torch.cholesky_inverse(factor)
-        joint_means, means = self.rows.mean(self.joint), self.rows.mean(self.situations)
+        guess, told, joint, situations = expected
+        inverse, (joint_means, means) = torch.cholesky_inverse(factor), self.means
         for trajectory in positives.tolist():
             rows = self.rows.of(trajectory)
             others = positives[positives != trajectory]
@@ -185,10 +202,9 @@ def measure(
     error = rows.actions - guess
     closeness = -torch.log(error.abs() + _FLOOR)
     step, dimension = closeness.mean(1), closeness.amin(1)
-    against = step + _log_error(rows.actions - view.features @ view.everyone)
+    against = step + view.error_of_all
     told_step = -_log_error(rows.actions - told)
-    own = view.actors.told(view.actors.own_codes()[rows.owner])
-    actor = told_step + _log_error(rows.actions - own)
+    actor = told_step + view.error_of_own
     ratio = joint.clamp(-3, 6)
     numbers = [
         rows.mean(step),
