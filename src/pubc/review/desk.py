@@ -149,10 +149,11 @@ class Desk:
         if known:
             return known[0].foretold
         run = self.run
-        if run is None or at not in self._proposed or self.job.was_told(name):
+        if run is None or at not in self._proposed:
             return None
+        told = any(mark.episode == name for mark in run.labels.marks)
         words: dict[str, Label] = {"kept": "good", "dropped": "bad"}
-        return None if run.scores.seed[at] else words.get(run.scores.verdict[at])
+        return None if told else words.get(run.scores.verdict[at])
 
     def _make_folder(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -198,7 +199,9 @@ def open_desk(
         _check_run(run, trajectories)
     place = folder or Path(f"{path.resolve()}-review")
     file = labels or place / "labels.json"
-    marks = read_labels(file) if file.exists() else _seeds(run, trajectories)
+    marks = Labels() if run is None else run.labels
+    if file.exists():
+        marks = read_labels(file)
     if marks.flags:
         file, marks = _beside_flags(marks, place / "labels.json")
     parts_of(marks, trajectories)  # labels of another dataset are refused before anything else
@@ -216,14 +219,6 @@ def _beside_flags(flags: Labels, file: Path) -> tuple[Path, Labels]:
     own = read_labels(file).marks if file.exists() else ()
     known = {mark.episode for mark in own}
     return file, Labels((*own, *(mark for mark in flags.marks if mark.episode not in known)))
-
-
-def _seeds(run: Run | None, trajectories: TrajectorySet) -> Labels:
-    """The seeds of a run are its first good marks."""
-    if run is None:
-        return Labels()
-    names = trajectories.ids[run.scores.seed]
-    return Labels(tuple(Mark(str(name), "good") for name in names))
 
 
 def _data_of(run: Run) -> Path:

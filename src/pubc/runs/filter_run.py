@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pubc.errors import InterruptedRun, UsageError
+from pubc.labels import read_labels, save_labels
 from pubc.pu.judge import Bench
 from pubc.pu.rounds import Round
 from pubc.runs.filter_config import DEFAULTS, FilterConfig
@@ -120,6 +121,9 @@ def carry_out(
     folder.path.mkdir(parents=True, exist_ok=True)
     with lock(folder.path), _resumable(out):
         folder.begin(planned.document)
+        if config.labels is not None:
+            # A copy: the file itself goes on changing, and may be gone when the run is looked at.
+            save_labels(folder.path / "labels.json", read_labels(config.labels), data.resolve())
         return _finish(planned, folder, clock, listener)
 
 

@@ -14,7 +14,9 @@ import pytest
 from pubc import formats
 from pubc.cli.examples import EXAMPLES
 from pubc.cli.filtering.demo_command import mixture
+from pubc.formats import ReadOptions
 from pubc.labels import Labels, Mark, save_labels
+from pubc.review.desk import open_desk
 from tests.cli.calling import run
 
 
@@ -51,11 +53,12 @@ def test_seeds_that_are_marks_are_told_as_such(pile, in_folder, capsys):
 
 
 @pytest.mark.usefixtures("brisk")
-def test_what_is_marked_bad_is_never_kept(pile, in_folder, capsys):
+def test_what_is_marked_bad_is_never_kept_and_the_run_remembers_its_marks(pile, in_folder, capsys):
     """Also where the filter would have kept it: one of the expert's own is marked bad here."""
     expert = np.flatnonzero(pile.sources == "expert")
     good, bad = expert[:3], expert[3]
     marks = [Mark(str(at), "good") for at in good] + [Mark(str(bad), "bad")]
+    marks += [Mark(str(expert[4]), "good", 10, 90), Mark(str(good[0]), "bad", 5, 15)]
     save_labels(in_folder / "labels.json", Labels(tuple(marks)))
     code, document, err = filtered(capsys, "--labels", "labels.json", "--out", "run")
     assert code == 0, err
@@ -63,6 +66,8 @@ def test_what_is_marked_bad_is_never_kept(pile, in_folder, capsys):
     assert int(bad) not in kept
     assert document["kept"] == len(kept) > 10
     assert len(formats.read(in_folder / "run" / document["kept_path"])) == len(kept)
+    (in_folder / "labels.json").unlink()
+    assert open_desk(in_folder / "run", ReadOptions()).labels.marks == tuple(marks)
 
 
 def test_flags_alone_leave_the_seeds_to_the_other_flags(pile, in_folder, capsys):
