@@ -142,6 +142,13 @@ def test_a_taken_port_ends_with_a_sentence(pile, in_folder, capsys):
     assert "--port" in err
 
 
+@pytest.mark.parametrize("port", [80_000, -5])
+def test_a_port_that_is_none_is_refused_before_anything_is_read(capsys, port):
+    code, _, err = run(capsys, "review", "nothing.npz", "--no-browser", "--port", port)
+    assert code == 2
+    assert f"--port: expected a number from 0 to 65535, found {port}." in err
+
+
 def test_without_the_extra_the_command_says_how_to_get_it(pile, in_folder, capsys, monkeypatch):
     for name in ("pubc.review.app", "pubc.review.serve"):
         monkeypatch.delitem(sys.modules, name, raising=False)

@@ -15,8 +15,11 @@ from pubc import formats
 from pubc.acting.environments.known_environments import spec
 from pubc.cli.console import facts, say, warn_unsound
 from pubc.cli.dataset_flag import Dataset
+from pubc.errors import UsageError
 
 __all__ = ["COMMAND", "Review"]
+
+_LAST_PORT = 65_535
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,11 @@ class Review:
 
     def run(self) -> dict[str, Any]:
         """Serve the page until interrupted."""
+        if not 0 <= self.port <= _LAST_PORT:
+            raise UsageError(
+                f"--port: expected a number from 0 to {_LAST_PORT}, found {self.port}. Leave it "
+                "away for a free one."
+            )
         from pubc.review.desk import open_desk
         from pubc.review.serve import serve
 
