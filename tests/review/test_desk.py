@@ -92,6 +92,22 @@ def test_a_run_about_other_data_is_refused(demo, tmp_path):
         open_desk(run, ReadOptions())
 
 
+def test_a_run_whose_data_was_moved_says_which_data_it_names(run, demo):
+    demo.rename(demo.with_name("elsewhere.npz"))
+    with pytest.raises(DataError, match=r"first: the run was made of .*mixture\.npz, which is not"):
+        open_desk(run, ReadOptions())
+
+
+def test_the_marks_of_a_run_are_taken_and_left_as_they_are(demo, tmp_path):
+    ids = [str(at) for at in range(60)]
+    run = run_about(demo, tmp_path / "first", ids, (Mark("4", "good"),))
+    desk = open_desk(demo, ReadOptions(), labels=run / "labels.json")
+    desk.set_marks([(5, [{"label": "bad"}])])
+    assert read_labels(run / "labels.json").marks == (Mark("4", "good"),)
+    assert desk.labels_path == desk.folder / "labels.json"
+    assert read_labels(desk.labels_path).marks == (Mark("4", "good"), Mark("5", "bad"))
+
+
 def test_labels_of_other_data_are_refused(demo, tmp_path):
     save_labels(tmp_path / "labels.json", Labels((Mark("demo_3", "good"),)))
     with pytest.raises(UnknownNameError):

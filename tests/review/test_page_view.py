@@ -127,7 +127,7 @@ def test_a_stretch_is_chosen_with_the_pointer_and_marked(chromium, tmp_path):
         assert read_labels(desk.labels_path).marks == (Mark("3", "bad", 5, 15),)
         chromium.press("u")
         chromium.wait("document.getElementById('count-bad').textContent === '0 bad'")
-        chromium.wait("open_ === 0")
+        chromium.wait("!pending.length")
         assert read_labels(desk.labels_path).marks == ()
 
 
@@ -156,15 +156,21 @@ def test_films_of_several_episodes_move_together(chromium, filmed):
         assert chromium.complaints() == []
 
 
-def test_a_server_that_is_gone_is_said_and_the_mark_taken_back(chromium, tmp_path):
+def test_a_server_that_is_gone_is_said_and_the_marks_are_taken_back(chromium, tmp_path):
     formats.save(tmp_path / "some.npz", pile(8))
     with serving(open_desk(tmp_path / "some.npz", ReadOptions())) as address:
         chromium.open(address)
         chromium.wait(PROPOSED.format(1))
-    chromium.press("g")
-    chromium.wait("!document.getElementById('trouble').hidden")
+        chromium.run("go('all', order[0])")
+        chromium.press("g")
+        chromium.wait(SAVED)
+    # Two on the same one: the second must not bring the first back.
+    chromium.run("mark([3], 'good'); mark([3], 'bad')")
+    chromium.wait("!document.getElementById('trouble').hidden && !pending.length")
     assert "does not answer" in chromium.run("document.getElementById('trouble').textContent")
-    assert chromium.run("document.getElementById('count-good').textContent") == "0 good"
+    told = "['count-good', 'count-bad', 'saved'].map(name => document.getElementById(name)"
+    assert chromium.run(f"{told}.textContent)") == ["1 good", "0 bad", "Last mark not saved"]
+    assert chromium.run("past.length") == 1
 
 
 def test_no_string_runs_or_asks_elsewhere(chromium, tmp_path):

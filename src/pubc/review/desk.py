@@ -189,10 +189,9 @@ def open_desk(
         UsageError: There is nothing at the path.
     """
     run = read_run(path) if is_run(path) else None
-    data = path
+    data = find(path) if run is None else _data_of(run)
     if run is not None:
-        data, reading = _data_of(run), _reading_of(run, reading)
-    data = find(data)
+        reading = _reading_of(run, reading)
     opened = open_dataset(data, reading)
     trajectories = opened.trajectories
     if run is not None:
@@ -202,8 +201,8 @@ def open_desk(
     marks = Labels() if run is None else run.labels
     if file.exists():
         marks = read_labels(file)
-    if marks.flags:
-        file, marks = _beside_flags(marks, place / "labels.json")
+    if marks.flags or is_run(file.parent):
+        file, marks = _beside(marks, place / "labels.json")
     parts_of(marks, trajectories)  # labels of another dataset are refused before anything else
     videos: Videos | RenderedFilms = no_videos()
     drawn_in = environment or environment_of(trajectories.metadata)
@@ -214,11 +213,11 @@ def open_desk(
     return Desk(data.resolve(), reading, trajectories, place, file, marks, videos, run)
 
 
-def _beside_flags(flags: Labels, file: Path) -> tuple[Path, Labels]:
-    """Flags of another program stay as they are: marks go to a file of ours, which comes first."""
+def _beside(given: Labels, file: Path) -> tuple[Path, Labels]:
+    """Flags of another program and marks inside a run stay: ours go to a file that comes first."""
     own = read_labels(file).marks if file.exists() else ()
     known = {mark.episode for mark in own}
-    return file, Labels((*own, *(mark for mark in flags.marks if mark.episode not in known)))
+    return file, Labels((*own, *(mark for mark in given.marks if mark.episode not in known)))
 
 
 def _data_of(run: Run) -> Path:
@@ -229,7 +228,14 @@ def _data_of(run: Run) -> Path:
             "Save it with pubc.save and review the file.",
             code="no_data",
         )
-    return Path(path)
+    found = find(Path(path))
+    if not found.exists():
+        raise DataError(
+            f"{run.path}: the run was made of {path}, which is not there any more. Move or link "
+            "the data back to that place, or filter it where it is now.",
+            code="no_data",
+        )
+    return found
 
 
 def _reading_of(run: Run, given: ReadOptions) -> ReadOptions:

@@ -129,6 +129,16 @@ def test_the_examples_serve_until_they_are_interrupted(pile, in_folder, line):
     server.stdout.close()
 
 
+def test_a_file_of_marks_that_is_not_there_is_said(pile, in_folder, capsys, monkeypatch):
+    pytest.importorskip("uvicorn")
+    monkeypatch.setattr("pubc.review.serve.serve", lambda *asked: None)
+    for name, words in (("typo.json", "typo.json does not exist yet"), ("labels.json", "")):
+        save_labels(in_folder / "labels.json", Labels((Mark("4", "good"),)))
+        code, _, err = run(capsys, "review", "mixed.npz", "--no-browser", "--labels", name)
+        assert code == 0
+        assert (words in err) if words else (err == "")
+
+
 def test_a_taken_port_ends_with_a_sentence(pile, in_folder, capsys):
     pytest.importorskip("uvicorn")
     import socket

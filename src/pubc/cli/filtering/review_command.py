@@ -13,7 +13,7 @@ import tyro
 
 from pubc import formats
 from pubc.acting.environments.known_environments import spec
-from pubc.cli.console import facts, say, warn_unsound
+from pubc.cli.console import facts, say, warn, warn_unsound
 from pubc.cli.dataset_flag import Dataset
 from pubc.errors import UsageError
 
@@ -91,6 +91,8 @@ class Review:
     def _announce(self) -> None:
         from pubc.runs.folder.run_folder import RunFolder, is_run
 
+        if self.labels is not None and not self.labels.exists():
+            warn(f"{self.labels} does not exist yet; the first mark makes it.")
         if is_run(self.path):
             warn_unsound(self.path, RunFolder(self.path).read())
 
