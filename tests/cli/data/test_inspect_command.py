@@ -220,6 +220,26 @@ def test_a_picture_of_the_dataset_is_drawn(capsys, tmp_path):
     assert (tmp_path / "mine.png").read_bytes() == b"my own"
 
 
+def test_a_picture_counts_steps_in_whole_numbers_and_hides_no_curve(tmp_path, monkeypatch):
+    from pubc.cli.data import inspect_plot
+
+    drawn, usual = [], inspect_plot.encoded
+    monkeypatch.setattr(
+        inspect_plot, "encoded", lambda figure, kind: drawn.append(figure) or usual(figure, kind)
+    )
+    arrays = samples.flat()
+    arrays["terminals"][:], arrays["timeouts"][:] = False, False
+    arrays["timeouts"][4::5] = True
+    path = samples.npz(tmp_path, arrays)
+    assert main(["inspect", str(path), "--plot", str(tmp_path / "a.png")]) == 0
+    (figure,) = drawn
+    low, high = figure.axes[0].get_xlim()
+    assert [tick for tick in figure.axes[0].get_xticks() if low < tick < high] == [5.0]
+    assert [axes.get_legend() for axes in figure.axes] == [None] * 4
+    (legend,) = figure.legends
+    assert sorted(text.get_text() for text in legend.get_texts()) == ["0", "1", "2"]
+
+
 def test_a_picture_needs_no_rewards_and_no_plain_names(tmp_path):
     arrays = samples.flat() | {"ids": np.array(["_a$b$", "\x1b[31m", "x" * 90])}
     del arrays["rewards"]
