@@ -121,9 +121,6 @@ def carry_out(
     folder.path.mkdir(parents=True, exist_ok=True)
     with lock(folder.path), _resumable(out):
         folder.begin(planned.document)
-        if config.labels is not None:
-            # A copy: the file itself goes on changing, and may be gone when the run is looked at.
-            save_labels(folder.path / "labels.json", read_labels(config.labels), data.resolve())
         return _finish(planned, folder, clock, listener)
 
 
@@ -156,6 +153,10 @@ def resume(out: Path, given: FilterConfig = DEFAULTS, *, listener: Listener = SI
 def _finish(planned: Plan, folder: RunFolder, clock: Clock, listener: Listener) -> Finished:
     config = planned.config
     assert planned.data is not None
+    told = folder.path / "labels.json"
+    if config.labels is not None and not told.exists():
+        # A copy: the file itself goes on changing, and may be gone when the run is looked at.
+        save_labels(told, read_labels(config.labels), planned.data.resolve())
     bench = Bench(
         workers=config.workers, device=config.device, shelf=folder.shelf, tell=listener.tell
     )
