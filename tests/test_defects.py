@@ -62,13 +62,25 @@ def test_w9_a_suffix_without_a_format_points_to_the_flag_that_names_one(capsys, 
 
 
 @needs_checkout
-@pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md"])
-def test_w10_installing_names_the_constraints_and_the_small_build_of_torch(page):
-    text = (ROOT / page).read_text()
-    lines = re.findall(r"pip install [^`\n]+", text)
-    assert lines
+def test_w9_w10_no_page_installs_without_the_constraints_or_from_an_index():
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    # `some-env/bin/pip` is that of another program's environment.
+    lines = [
+        line for page in pages for line in re.findall(r"(?<!/)pip install [^`\n]+", read(page))
+    ]
+    assert len(lines) >= 6
     for line in lines:
-        assert "--constraint constraints.txt" in line or "whl/cpu" in line, line
+        assert re.search(r"--constraint \S*constraints\.txt '[./]", line) or "whl/cpu" in line, line
+
+
+def read(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+@needs_checkout
+@pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md"])
+def test_w10_the_small_build_of_torch_is_named(page):
+    text = read(ROOT / page)
     pinned = re.search(r"^torch==(\S+)$", (ROOT / "constraints.txt").read_text(), re.M)[1]
     assert f"torch=={pinned} --index-url https://download.pytorch.org/whl/cpu" in text
 

@@ -156,7 +156,6 @@ def test_single_steps_are_trajectories_of_their_own():
         ("3,17,40-45", ["3", "17", "40", "41", "42", "43", "44", "45"]),
         (" 1 , 2-2 ,", ["1", "2"]),
         ("59", ["59"]),
-        ("58-70", ["58", "59", "70"]),
         ("absent", ["absent"]),
     ],
 )
@@ -180,6 +179,22 @@ def test_e4_ranges_keep_the_names_of_the_set(ids, text, found):
     from pubc.select import listed_ids
 
     assert listed_ids(numbered(ids), text) == found
+
+
+@pytest.mark.parametrize(
+    ("ids", "text", "told"),
+    [
+        ([str(n) for n in range(60)], "55-70", "Ids go from 0 to 59."),
+        ([f"demo_{n}" for n in range(9)], "demo_4-12", "Ids go from demo_0 to demo_8."),
+        (["0", "2", "4"], "1-4", "Ids go from 0 to 4, with gaps."),
+    ],
+)
+def test_a_range_beyond_the_ids_is_told_where_they_end(ids, text, told):
+    from pubc.select import listed_ids
+
+    with pytest.raises(UsageError, match=f"The range {text!r}") as caught:
+        listed_ids(numbered(ids), text)
+    assert str(caught.value).endswith(told)
 
 
 def test_e4_a_range_that_runs_backwards_is_refused():

@@ -117,15 +117,15 @@ def by_ids(mixed: TrajectorySet, ids: Sequence[str]) -> Integers:
 def listed_ids(mixed: TrajectorySet, text: str) -> list[str]:
     """The ids in a list such as `3,17,40-45`: commas between, ranges by their ends.
 
-    A range holds the ids with the same beginning and a number between the two, as far as there
-    are any: `demo_4-demo_9`, or `demo_4-9`. A word that is an id is that id, whatever is in it.
+    A range holds the ids with the same beginning and a number from one end to the other, both of
+    which exist: `demo_4-demo_9`, or `demo_4-9`. A word that is an id is that id, whatever it holds.
 
     Args:
         mixed: The trajectories.
         text: The list.
 
     Raises:
-        UsageError: A range runs backwards.
+        UsageError: A range runs backwards, or its ends are not there.
     """
     known = {str(name) for name in mixed.ids}
     numbered = {(m[1], int(m[2])): m[0] for name in known if (m := _NUMBERED.fullmatch(name))}
@@ -138,12 +138,15 @@ def listed_ids(mixed: TrajectorySet, text: str) -> list[str]:
         low, high = int(ends["low"]), int(ends["high"])
         if high < low:
             raise UsageError(f"The range {word!r} runs backwards. Write the smaller number first.")
-        inner = sorted(n for start, n in numbered if start == ends["start"] and low < n < high)
-        # The ends are named as they were typed, so that one that does not exist is told.
-        found.append(numbered.get((ends["start"], low), f"{ends['start']}{ends['low']}"))
-        found += [numbered[ends["start"], n] for n in inner]
-        if high > low:
-            found.append(numbered.get((ends["start"], high), f"{ends['start']}{ends['high']}"))
+        theirs = {n: name for (start, n), name in numbered.items() if start == ends["start"]}
+        if theirs and not {low, high} <= set(theirs):
+            first, last = min(theirs), max(theirs)
+            gaps = "" if len(theirs) == last - first + 1 else ", with gaps"
+            raise UsageError(
+                f"The range {word!r} begins or ends with a trajectory that is not there. Ids go "
+                f"from {theirs[first]} to {theirs[last]}{gaps}."
+            )
+        found += [theirs[n] for n in sorted(theirs) if low <= n <= high] or [word]
     return found
 
 

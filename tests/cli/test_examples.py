@@ -13,6 +13,7 @@ from pubc.cli.commands import COMMANDS
 from pubc.cli.examples import EXAMPLES
 from pubc.cli.filtering.demo_command import mixture
 from pubc.cli.main import main
+from pubc.labels import Labels, Mark, save_labels
 from tests.brisk import quickened
 
 LINES = [(name, line) for name, lines in EXAMPLES.items() for line in lines]
@@ -48,7 +49,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pubc.save(folder / "mixed.npz", mixed)
     expert = (mixed.sources == "expert").nonzero()[0]
     pubc.save(folder / "good.npz", mixed[expert[:3]])
-    named = ",".join(str(mixed.ids[n]) for n in expert[:4])
+    good = [str(mixed.ids[n]) for n in expert[:4]]
+    named = ",".join(good)
+    save_labels(folder / "labels.json", Labels(tuple(Mark(name, "good") for name in good)))
     for out, seed in (("run", "0"), ("other-run", "1")):
         words = ["--seed-episodes", named, "--out", str(folder / out), "--random-seed", seed]
         with quickened():

@@ -14,11 +14,14 @@ from pubc.storage import seal
 from tests.report.build import make_run
 
 
-def run_about(data, path, ids):
-    """A finished run that says that it is about these trajectories."""
+def run_about(data, path, ids, marks=(), bad=()):
+    """A finished run that says that it is about these trajectories, and what it was told."""
     run = make_run(path, len(ids), ids=ids)
     document = json.loads((run / "run.json").read_text())
     document["data"]["path"] = str(data)
+    document["bad"] = {"episodes": None, "ids": list(bad)}
+    if marks:
+        save_labels(run / "labels.json", Labels(marks))
     (run / "run.json").write_text(json.dumps(document))
     seal(run, kind="filter", about={"note": "kept"})
     return run
@@ -64,10 +67,45 @@ def test_a_run_brings_its_data_its_verdicts_and_its_seeds(run, demo):
     assert {p.reason for p in desk.proposals()} & {"doubtful", "disagreed", "uncovered"}
 
 
+def test_a_run_brings_all_that_it_was_told_good_and_bad_whole_and_stretches(demo, tmp_path):
+    ids = [str(at) for at in range(60)]
+    bare = open_desk(run_about(demo, tmp_path / "bare", ids, bad=["7"]), ReadOptions())
+    seeds = tuple(Mark(str(at), "good") for at in bare.run.scores.seed.nonzero()[0])
+    assert bare.labels.marks == (*seeds, Mark("7", "bad"))
+    told = (*seeds, Mark("7", "bad"), Mark(seeds[0].episode, "bad", 3, 9), Mark("8", "good", 0, 50))
+    run = run_about(demo, tmp_path / "told", ids, told, ["7", "9"])
+    assert open_desk(run, ReadOptions()).labels.marks == (*told, Mark("9", "bad"))
+
+
+def test_what_a_run_was_told_is_no_test_of_it_even_when_proposed_again(demo, tmp_path):
+    ids = [str(at) for at in range(60)]
+    desk = open_desk(run_about(demo, tmp_path / "first", ids, bad=["7"]), ReadOptions())
+    desk.set_marks([(7, [])])
+    desk._proposed.add(7)
+    desk.set_marks([(7, [{"label": "bad"}])])
+    assert desk.labels.foretold == ()
+
+
 def test_a_run_about_other_data_is_refused(demo, tmp_path):
     run = run_about(demo, tmp_path / "other", [f"demo_{at}" for at in range(60)])
     with pytest.raises(DataError, match="other trajectories"):
         open_desk(run, ReadOptions())
+
+
+def test_a_run_whose_data_was_moved_says_which_data_it_names(run, demo):
+    demo.rename(demo.with_name("elsewhere.npz"))
+    with pytest.raises(DataError, match=r"first: the run was made of .*mixture\.npz, which is not"):
+        open_desk(run, ReadOptions())
+
+
+def test_the_marks_of_a_run_are_taken_and_left_as_they_are(demo, tmp_path):
+    ids = [str(at) for at in range(60)]
+    run = run_about(demo, tmp_path / "first", ids, (Mark("4", "good"),))
+    desk = open_desk(demo, ReadOptions(), labels=run / "labels.json")
+    desk.set_marks([(5, [{"label": "bad"}])])
+    assert read_labels(run / "labels.json").marks == (Mark("4", "good"),)
+    assert desk.labels_path == desk.folder / "labels.json"
+    assert read_labels(desk.labels_path).marks == (Mark("4", "good"), Mark("5", "bad"))
 
 
 def test_labels_of_other_data_are_refused(demo, tmp_path):

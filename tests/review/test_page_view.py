@@ -11,9 +11,10 @@ from pubc.formats import ReadOptions
 from pubc.labels import Mark, read_labels
 from pubc.review.desk import open_desk
 from pubc.review.serve import serving
-from pubc.trajectory import Columns, TrajectorySet
+from pubc.trajectory import TrajectorySet
 from tests.report.browser import needs_browser
 from tests.report.hostile import HOSTILE
+from tests.review.scrolling import many, scrolled
 from tests.review.test_app import pile
 from tests.review.test_desk import run_about
 
@@ -127,7 +128,7 @@ def test_a_stretch_is_chosen_with_the_pointer_and_marked(chromium, tmp_path):
         assert read_labels(desk.labels_path).marks == (Mark("3", "bad", 5, 15),)
         chromium.press("u")
         chromium.wait("document.getElementById('count-bad').textContent === '0 bad'")
-        chromium.wait("open_ === 0")
+        chromium.wait("!pending.length")
         assert read_labels(desk.labels_path).marks == ()
 
 
@@ -156,15 +157,21 @@ def test_films_of_several_episodes_move_together(chromium, filmed):
         assert chromium.complaints() == []
 
 
-def test_a_server_that_is_gone_is_said_and_the_mark_taken_back(chromium, tmp_path):
+def test_a_server_that_is_gone_is_said_and_the_marks_are_taken_back(chromium, tmp_path):
     formats.save(tmp_path / "some.npz", pile(8))
     with serving(open_desk(tmp_path / "some.npz", ReadOptions())) as address:
         chromium.open(address)
         chromium.wait(PROPOSED.format(1))
-    chromium.press("g")
-    chromium.wait("!document.getElementById('trouble').hidden")
+        chromium.run("go('all', order[0])")
+        chromium.press("g")
+        chromium.wait(SAVED)
+    # Two on the same one: the second must not bring the first back.
+    chromium.run("mark([3], 'good'); mark([3], 'bad')")
+    chromium.wait("!document.getElementById('trouble').hidden && !pending.length")
     assert "does not answer" in chromium.run("document.getElementById('trouble').textContent")
-    assert chromium.run("document.getElementById('count-good').textContent") == "0 good"
+    told = "['count-good', 'count-bad', 'saved'].map(name => document.getElementById(name)"
+    assert chromium.run(f"{told}.textContent)") == ["1 good", "0 bad", "Last mark not saved"]
+    assert chromium.run("past.length") == 1
 
 
 def test_no_string_runs_or_asks_elsewhere(chromium, tmp_path):
@@ -195,65 +202,28 @@ def parts(trajectories):
     return {name: getattr(trajectories, name) for name in ("columns", "starts", "lengths", "ids")}
 
 
-FRAMES = """new Promise(done => {
-  const times = []; let last = performance.now(), y = window.scrollY;
-  const end = last + 2500;
-  const tick = (now) => {
-    times.push(now - last); last = now; y += 300;
-    window.scrollTo({ top: y, behavior: "instant" });
-    if (now < end) requestAnimationFrame(tick); else done(times.slice(1));
-  };
-  requestAnimationFrame(tick);
-})"""
-
-
 def test_ten_thousand_episodes_paint_at_once_and_scroll_without_a_stall(chromium, tmp_path):
     """First paint under 3 s, no frame over 200 ms; the best of several attempts, because a busy
     machine makes a page slower, never faster. Where other programs hold the processors, frames
-    are counted in time that the page itself used."""
-    count = 10_000
-    rng = np.random.default_rng(0)
-    lengths = rng.integers(20, 60, count)
-    steps = int(lengths.sum())
-    flags = np.zeros(steps, bool)
-    columns = Columns(
-        rng.normal(size=(steps, 8)).astype(np.float32),
-        rng.normal(size=(steps, 4)).astype(np.float32),
-        rng.normal(size=steps).astype(np.float32),
-        flags,
-        flags,
-    )
-    formats.save(tmp_path / "many.npz", TrajectorySet.from_flat(columns, lengths))
-    desk = open_desk(tmp_path / "many.npz", ReadOptions())
-    with serving(desk) as address:
-        paint, stall, work = np.inf, np.inf, np.inf
+    are counted in time that the page itself used. `python -m tests.review.scrolling` records."""
+    with serving(many(tmp_path)) as address:
+        tries = []
         for _ in range(4):
-            chromium.open(address, width=1440)
-            paint = min(paint, chromium.first_paint())
-            chromium.wait(PROPOSED.format(1))
-            before = busy(chromium)
-            frames = chromium.run(FRAMES)
-            stall = min(stall, max(frames))
-            work = min(work, (busy(chromium) - before) / len(frames) * 1000)
-            assert chromium.run("document.querySelectorAll('.ep').length") < 200
-            assert chromium.run("window.scrollY") >= 300 * (len(frames) - 1) > 1000
+            tries.append(scrolled(chromium, address))
+            paint, stall, work = (
+                min(one[name] for one in tries)
+                for name in ("first_paint_s", "longest_frame_ms", "work_per_frame_ms")
+            )
             if paint < 3 and stall < 200:
                 break
-        assert paint < 3, paint
-        assert work < 100, work
+        assert paint < 3, tries
+        assert work < 100, tries
         if os.getloadavg()[0] < 2 * (os.cpu_count() or 1):
-            assert stall < 200, stall
+            assert stall < 200, tries
         chromium.run("window.scrollTo(0, document.documentElement.scrollHeight)")
         chromium.wait(
             "[...document.querySelectorAll('#grid .ep')].some(e => e.dataset.at === '9999')"
         )
-
-
-def busy(chromium) -> float:
-    """Seconds of processor time that the page's main thread has used."""
-    chromium.send("Performance.enable", timeDomain="threadTicks")
-    found = {m["name"]: m["value"] for m in chromium.send("Performance.getMetrics")["metrics"]}
-    return found["TaskDuration"]
 
 
 def test_the_data_block_says_what_the_page_needs_and_no_more(desk):

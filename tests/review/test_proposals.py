@@ -72,7 +72,22 @@ def test_two_kinds_of_evidence_that_disagree_are_named(features):
     bad = np.flatnonzero(sources != "expert")[:6]
     found = propose(features, expert[:3], bad, evidence)
     named = {p.at: p.words for p in found if p.reason == "disagreed"}
-    assert "the filter doubts it" in named[int(expert[5])]
+    assert named[int(expert[5])] == "dropped, but it moves like the good ones"
+
+
+def test_a_sentence_about_disagreement_fits_the_verdict(features):
+    """Whatever the confidences are: ranks far apart do not say what was kept."""
+    sources = mixture().sources
+    expert, bad = np.flatnonzero(sources == "expert"), np.flatnonzero(sources != "expert")[:6]
+    confidence = np.random.default_rng(0).normal(size=60)
+    for cut in (-1.0, 1.0):
+        evidence = Evidence(confidence, confidence > cut, np.zeros(60, bool), cut, True)
+        found = propose(features, expert[:3], bad, evidence, 60)
+        said = [(evidence.keep[p.at], p.words) for p in found if p.reason == "disagreed"]
+        assert {kept for kept, _ in said} == {True, False}
+        for kept, words in said:
+            assert words.startswith("kept, but" if kept else "dropped, but")
+            assert f"it moves {'like' if kept else 'unlike'} the good ones" not in words
 
 
 def test_while_a_run_is_not_sound_some_are_drawn_by_chance(features, evidence):

@@ -1,7 +1,8 @@
 """Examples at the end of every `pubc COMMAND --help`; a test runs each line as it stands here.
 
 They speak of the same few files: mixed.npz is a pile of trajectories, good.npz some of the
-expert's, run the folder of a finished filter, policy what was trained on it.
+expert's, labels.json marks of `pubc review`, run the folder of a finished filter, policy what was
+trained on it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "pubc filter mixed.npz --seed-episodes 3,17,40-45 --out run",
         "pubc filter mixed.npz --seed-from good.npz --out run",
         "pubc filter mixed.npz --seed-source expert --truth expert --out run",
+        "pubc filter mixed.npz --labels labels.json --out run",
         "pubc filter mixed.npz --seed-top 5% --dry-run",
     ),
     "review": (

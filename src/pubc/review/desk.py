@@ -149,10 +149,11 @@ class Desk:
         if known:
             return known[0].foretold
         run = self.run
-        if run is None or at not in self._proposed or self.job.was_told(name):
+        if run is None or at not in self._proposed:
             return None
+        told = any(mark.episode == name for mark in run.labels.marks)
         words: dict[str, Label] = {"kept": "good", "dropped": "bad"}
-        return None if run.scores.seed[at] else words.get(run.scores.verdict[at])
+        return None if told else words.get(run.scores.verdict[at])
 
     def _make_folder(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -188,19 +189,20 @@ def open_desk(
         UsageError: There is nothing at the path.
     """
     run = read_run(path) if is_run(path) else None
-    data = path
+    data = find(path) if run is None else _data_of(run)
     if run is not None:
-        data, reading = _data_of(run), _reading_of(run, reading)
-    data = find(data)
+        reading = _reading_of(run, reading)
     opened = open_dataset(data, reading)
     trajectories = opened.trajectories
     if run is not None:
         _check_run(run, trajectories)
     place = folder or Path(f"{path.resolve()}-review")
     file = labels or place / "labels.json"
-    marks = read_labels(file) if file.exists() else _seeds(run, trajectories)
-    if marks.flags:
-        file, marks = _beside_flags(marks, place / "labels.json")
+    marks = Labels() if run is None else run.labels
+    if file.exists():
+        marks = read_labels(file)
+    if marks.flags or is_run(file.parent):
+        file, marks = _beside(marks, place / "labels.json")
     parts_of(marks, trajectories)  # labels of another dataset are refused before anything else
     videos: Videos | RenderedFilms = no_videos()
     drawn_in = environment or environment_of(trajectories.metadata)
@@ -211,19 +213,11 @@ def open_desk(
     return Desk(data.resolve(), reading, trajectories, place, file, marks, videos, run)
 
 
-def _beside_flags(flags: Labels, file: Path) -> tuple[Path, Labels]:
-    """Flags of another program stay as they are: marks go to a file of ours, which comes first."""
+def _beside(given: Labels, file: Path) -> tuple[Path, Labels]:
+    """Flags of another program and marks inside a run stay: ours go to a file that comes first."""
     own = read_labels(file).marks if file.exists() else ()
     known = {mark.episode for mark in own}
-    return file, Labels((*own, *(mark for mark in flags.marks if mark.episode not in known)))
-
-
-def _seeds(run: Run | None, trajectories: TrajectorySet) -> Labels:
-    """The seeds of a run are its first good marks."""
-    if run is None:
-        return Labels()
-    names = trajectories.ids[run.scores.seed]
-    return Labels(tuple(Mark(str(name), "good") for name in names))
+    return file, Labels((*own, *(mark for mark in given.marks if mark.episode not in known)))
 
 
 def _data_of(run: Run) -> Path:
@@ -234,7 +228,14 @@ def _data_of(run: Run) -> Path:
             "Save it with pubc.save and review the file.",
             code="no_data",
         )
-    return Path(path)
+    found = find(Path(path))
+    if not found.exists():
+        raise DataError(
+            f"{run.path}: the run was made of {path}, which is not there any more. Move or link "
+            "the data back to that place, or filter it where it is now.",
+            code="no_data",
+        )
+    return found
 
 
 def _reading_of(run: Run, given: ReadOptions) -> ReadOptions:

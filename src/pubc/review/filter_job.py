@@ -159,12 +159,6 @@ class FilterJob:
         """Numbers of the finished runs, the latest last."""
         return [n for n in range(1, self.number + 1) if RunFolder(self.path(n)).finished]
 
-    def was_told(self, episode: str) -> bool:
-        """Whether the latest finished run had a mark of a trajectory."""
-        done = self.finished()
-        asked = self._asked(done[-1]) if done else None
-        return asked is not None and any(mark.episode == episode for mark in asked.marks)
-
     def _labels(self, number: int) -> Path:
         return self._folder / f"run-{number:03d}.labels.json"
 

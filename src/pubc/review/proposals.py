@@ -199,10 +199,16 @@ def _disagreed(
     for at in np.argsort(-np.abs(gap), kind="stable"):
         # A quarter of the set between two rankings is more than noise.
         if not known[at] and abs(gap[at]) > 0.25:
-            more = gap[at] > 0
-            words = "the filter likes it" if more else "moves like the good ones"
-            other = "it moves unlike the good ones" if more else "the filter doubts it"
-            yield Proposal(int(at), "disagreed", f"{words}, but {other}")
+            yield Proposal(int(at), "disagreed", _apart(bool(evidence.keep[at]), gap[at] > 0))
+
+
+def _apart(kept: bool, more: bool) -> str:
+    """How a verdict and likeness to the good ones part, where the filter likes it more or less."""
+    side = "kept" if kept else "dropped"
+    if kept == more:
+        return f"{side}, but it moves {'unlike' if kept else 'like'} the good ones"
+    than = "more" if more else "less"
+    return f"{side}, but the filter likes it {than} than the way it moves suggests"
 
 
 def _ranks(values: Floats) -> Floats:

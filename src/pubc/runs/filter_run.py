@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pubc.errors import InterruptedRun, UsageError
+from pubc.labels import read_labels, save_labels
 from pubc.pu.judge import Bench
 from pubc.pu.rounds import Round
 from pubc.runs.filter_config import DEFAULTS, FilterConfig
@@ -152,6 +153,10 @@ def resume(out: Path, given: FilterConfig = DEFAULTS, *, listener: Listener = SI
 def _finish(planned: Plan, folder: RunFolder, clock: Clock, listener: Listener) -> Finished:
     config = planned.config
     assert planned.data is not None
+    told = folder.path / "labels.json"
+    if config.labels is not None and not told.exists():
+        # A copy: the file itself goes on changing, and may be gone when the run is looked at.
+        save_labels(told, read_labels(config.labels), planned.data.resolve())
     bench = Bench(
         workers=config.workers, device=config.device, shelf=folder.shelf, tell=listener.tell
     )

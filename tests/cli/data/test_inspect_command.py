@@ -48,8 +48,8 @@ def test_the_text_is_aligned_and_complete(capsys, tmp_path):
         "  torque              2  float64   extra",
         "",
         "seeds (give `pubc filter` one of these)",
-        "  --seed-episodes 0,1   the ones you know to be good",
-        "  --seed-source expert  those by expert",
+        "  --seed-episodes 0,1   an example of how to write ids: name ones you know to be good",
+        "  --seed-source expert  two of the 2 by expert, if it is good",
         "",
         "no problems found",
     ]
@@ -185,6 +185,30 @@ def test_w7_suggested_seed_flags_are_taken_by_the_filter(capsys, tmp_path):
         assert main([*words, "--dry-run"]) == 0, capsys.readouterr().err
 
 
+def test_w7_the_source_that_earns_most_is_suggested_and_without_returns_every_one(capsys, tmp_path):
+    """The most common source may be the weak one."""
+    from dataclasses import replace
+
+    from pubc import save
+    from tests.policies.sets import tiny
+
+    pile = tiny()
+    order = np.argsort(pile.total_rewards(), kind="stable")
+    sources = np.full(len(pile), "weak")
+    sources[order[-2:]] = "able"
+    known = replace(pile, sources=sources)
+    blind = replace(known, columns=replace(pile.columns, rewards=None))
+    told = {}
+    for name, one in (("known", known), ("blind", blind)):
+        save(tmp_path / f"{name}.npz", one)
+        seeds = json.loads(inspect(capsys, tmp_path / f"{name}.npz", "--json"))["seeds"]
+        told[name] = {way["flags"]: way["takes"] for way in seeds}
+    assert told["known"]["--seed-source able"] == "two of the 2 by able, the source that earns most"
+    assert "--seed-source weak" not in told["known"]
+    assert {"--seed-source able", "--seed-source weak"} <= set(told["blind"])
+    assert "an example" in next(iter(told["blind"].values()))
+
+
 def test_a_picture_of_the_dataset_is_drawn(capsys, tmp_path):
     path = samples.npz(tmp_path)
     for name, start in (("a.svg", b"<?xml"), ("a.png", b"\x89PNG")):
@@ -194,6 +218,26 @@ def test_a_picture_of_the_dataset_is_drawn(capsys, tmp_path):
     (tmp_path / "mine.png").write_bytes(b"my own")
     assert main(["inspect", str(path), "--plot", str(tmp_path / "mine.png"), "--force"]) == 2
     assert (tmp_path / "mine.png").read_bytes() == b"my own"
+
+
+def test_a_picture_counts_steps_in_whole_numbers_and_hides_no_curve(tmp_path, monkeypatch):
+    from pubc.cli.data import inspect_plot
+
+    drawn, usual = [], inspect_plot.encoded
+    monkeypatch.setattr(
+        inspect_plot, "encoded", lambda figure, kind: drawn.append(figure) or usual(figure, kind)
+    )
+    arrays = samples.flat()
+    arrays["terminals"][:], arrays["timeouts"][:] = False, False
+    arrays["timeouts"][4::5] = True
+    path = samples.npz(tmp_path, arrays)
+    assert main(["inspect", str(path), "--plot", str(tmp_path / "a.png")]) == 0
+    (figure,) = drawn
+    low, high = figure.axes[0].get_xlim()
+    assert [tick for tick in figure.axes[0].get_xticks() if low < tick < high] == [5.0]
+    assert [axes.get_legend() for axes in figure.axes] == [None] * 4
+    (legend,) = figure.legends
+    assert sorted(text.get_text() for text in legend.get_texts()) == ["0", "1", "2"]
 
 
 def test_a_picture_needs_no_rewards_and_no_plain_names(tmp_path):

@@ -5,6 +5,7 @@ import json
 import os
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -15,7 +16,9 @@ import pytest
 from pubc import formats
 from pubc.cli.examples import EXAMPLES
 from pubc.cli.filtering.demo_command import mixture
+from pubc.formats import ReadOptions
 from pubc.labels import Labels, Mark, save_labels
+from pubc.review.desk import open_desk
 from tests.cli.calling import run
 
 
@@ -52,12 +55,13 @@ def test_seeds_that_are_marks_are_told_as_such(pile, in_folder, capsys):
 
 
 @pytest.mark.usefixtures("brisk")
-def test_what_is_marked_bad_is_never_kept(pile, in_folder, capsys):
+def test_what_is_marked_bad_is_never_kept_and_the_run_remembers_its_marks(pile, in_folder, capsys):
     """Also where the filter would have kept it: one and a half of the expert's are marked here."""
     expert = np.flatnonzero(pile.sources == "expert")
     good, bad, partly = expert[:3], int(expert[3]), int(expert[4])
     marks = [Mark(str(at), "good") for at in good] + [Mark(str(bad), "bad")]
     marks.append(Mark(str(partly), "bad", 20, 60))
+    marks.append(Mark(str(expert[5]), "good", 10, 90))
     save_labels(in_folder / "labels.json", Labels(tuple(marks)))
     code, out, err = run(capsys, "filter", "mixed.npz", "--labels", "labels.json", "--out", "run")
     assert code == 0, err
@@ -80,6 +84,8 @@ def test_what_is_marked_bad_is_never_kept(pile, in_folder, capsys):
     confidence = np.load(in_folder / "run/steps.npz")["confidence"]
     own = confidence[pile.offsets[partly] : pile.offsets[partly + 1]]
     assert np.flatnonzero(own == 0).tolist() == list(range(20, 60))
+    (in_folder / "labels.json").unlink()
+    assert open_desk(in_folder / "run", ReadOptions()).labels.marks == tuple(marks)
 
 
 def test_flags_alone_leave_the_seeds_to_the_other_flags(pile, in_folder, capsys):
@@ -123,14 +129,23 @@ def test_a_file_that_holds_no_labels_ends_with_a_sentence(pile, in_folder, capsy
     assert not (in_folder / "run").exists()
 
 
+def taken(port: int) -> bool:
+    with socket.socket() as one:
+        return one.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.mark.usefixtures("brisk")
 @pytest.mark.parametrize("line", EXAMPLES["review"])
-def test_the_examples_serve_until_they_are_interrupted(pile, in_folder, line):
+def test_the_examples_serve_until_they_are_interrupted(pile, in_folder, capsys, line):
     """The address is read from a pipe, which Python fills in large blocks if left to itself."""
     pytest.importorskip("uvicorn")
-    words = shlex.split(line)[1:]
+    words, marks = shlex.split(line)[1:], 0
     if "run" in words:
-        words[words.index("run")] = "mixed.npz"
-    if "--port" in words:
+        told = ("--seed-episodes", "4,8", "--bad-episodes", "3", "--out", "run")
+        code, _, err = filtered(capsys, *told)
+        assert code == 0, err
+        marks = 3
+    if "--port" in words and taken(int(words[words.index("--port") + 1])):
         words[words.index("--port") + 1] = "0"
     server = subprocess.Popen(
         [sys.executable, "-m", "pubc.cli.main", *words],
@@ -148,14 +163,22 @@ def test_the_examples_serve_until_they_are_interrupted(pile, in_folder, line):
     time.sleep(0.1)
     server.send_signal(signal.SIGINT)
     assert server.wait(60) == 0
-    assert "0 marks in" in server.stdout.read()
+    assert server.stdout.read().startswith(f"{marks} marks in")
     server.stdout.close()
+
+
+def test_a_file_of_marks_that_is_not_there_is_said(pile, in_folder, capsys, monkeypatch):
+    pytest.importorskip("uvicorn")
+    monkeypatch.setattr("pubc.review.serve.serve", lambda *asked: None)
+    for name, words in (("typo.json", "typo.json does not exist yet"), ("labels.json", "")):
+        save_labels(in_folder / "labels.json", Labels((Mark("4", "good"),)))
+        code, _, err = run(capsys, "review", "mixed.npz", "--no-browser", "--labels", name)
+        assert code == 0
+        assert (words in err) if words else (err == "")
 
 
 def test_a_taken_port_ends_with_a_sentence(pile, in_folder, capsys):
     pytest.importorskip("uvicorn")
-    import socket
-
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -163,6 +186,13 @@ def test_a_taken_port_ends_with_a_sentence(pile, in_folder, capsys):
         code, _, err = run(capsys, "review", "mixed.npz", "--no-browser", "--port", port)
     assert code == 4
     assert "--port" in err
+
+
+@pytest.mark.parametrize("port", [80_000, -5])
+def test_a_port_that_is_none_is_refused_before_anything_is_read(capsys, port):
+    code, _, err = run(capsys, "review", "nothing.npz", "--no-browser", "--port", port)
+    assert code == 2
+    assert f"--port: expected a number from 0 to 65535, found {port}." in err
 
 
 def test_without_the_extra_the_command_says_how_to_get_it(pile, in_folder, capsys, monkeypatch):

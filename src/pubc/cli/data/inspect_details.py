@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pubc.formats.core.named_parts import PARTS
 from pubc.select import top_count
@@ -19,6 +20,10 @@ __all__ = ["describe_ids", "describe_keys", "suggest_seeds"]
 _NUMBER = re.compile(r"(.*?)(\d+)")
 _SHARE = 0.05
 """Share of highest returns that is suggested as seeds; the user sees how many that is."""
+_DRAWN = 2
+"""Seeds that `pubc filter --seed-source` draws of a source."""
+_NAMED = 5
+"""Sources that are named where nothing says which one is good."""
 
 
 def describe_keys(trajectories: TrajectorySet) -> list[dict[str, Any]]:
@@ -79,18 +84,31 @@ def suggest_seeds(path: Path, trajectories: TrajectorySet) -> list[dict[str, str
     ids = [str(name) for name in trajectories.ids]
     if not any("," in name for name in ids):
         some = ",".join(dict.fromkeys([ids[0], ids[len(ids) // 2]]))
-        found.append(_way(path, ["--seed-episodes", some], "the ones you know to be good"))
-    if trajectories.sources is not None:
-        name, count = Counter(trajectories.sources.tolist()).most_common(1)[0]
-        told = f"two of the {count:,} by {name}" if count > 2 else f"those by {name}"
-        found.append(_way(path, ["--seed-source", str(name)], told))
+        told = "an example of how to write ids: name ones you know to be good"
+        found.append(_way(path, ["--seed-episodes", some], told))
     returns = trajectories.total_rewards()
     known = trajectories.columns.rewards is not None and bool(np.isfinite(returns).all())
-    if known and len(trajectories) >= 4 and np.ptp(returns) > 0:
+    telling = known and np.ptp(returns) > 0
+    if trajectories.sources is not None:
+        by_source = _sources(trajectories.sources, returns if telling else None)
+        found += [_way(path, ["--seed-source", name], told) for name, told in by_source]
+    if telling and len(trajectories) >= 4:
         best = top_count(len(trajectories), _SHARE, 2)
         told = f"the {best:,} with the highest returns, if the expert earns the most"
         found.append(_way(path, ["--seed-top", f"{_SHARE:g}"], told))
     return found
+
+
+def _sources(
+    sources: NDArray[np.str_], returns: NDArray[np.float64] | None
+) -> list[tuple[str, str]]:
+    """Sources to draw seeds from: the one that earns most, or any where returns do not tell."""
+    counts = {name: count for name, count in Counter(sources.tolist()).items() if count >= _DRAWN}
+    if returns is None or len(counts) < 2:
+        some = sorted(counts, key=lambda name: -counts[name])[:_NAMED]
+        return [(name, f"two of the {counts[name]:,} by {name}, if it is good") for name in some]
+    best = max(counts, key=lambda name: float(returns[sources == name].mean()))
+    return [(best, f"two of the {counts[best]:,} by {best}, the source that earns most")]
 
 
 def _way(path: Path, flags: list[str], told: str) -> dict[str, str]:

@@ -39,6 +39,7 @@ def draw(trajectories: TrajectorySet, path: Path, *, force: bool = False) -> Non
     with style():
         figure, axes = canvas(2, 2, width=3.6, height=2.2)
         _histogram(axes[0][0], trajectories.lengths, "steps of a trajectory")
+        axes[0][0].xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
         returns = trajectories.total_rewards()
         known = returns[np.isfinite(returns)]
         if trajectories.columns.rewards is None or not known.size:
@@ -54,6 +55,8 @@ def draw(trajectories: TrajectorySet, path: Path, *, force: bool = False) -> Non
             )
         ):
             _over_time(axes[1][place], trajectories, chosen, column, name)
+        lines, names = axes[1][0].get_legend_handles_labels()
+        figure.legend(lines, names, fontsize=6, loc="outside lower center", ncols=_SHOWN)
     write_marked({path: encoded(figure, path.suffix[1:])}, KIND, force=force)
 
 
@@ -61,6 +64,7 @@ def _histogram(axes: Any, values: NDArray[Any], words: str) -> None:
     axes.hist(values, bins=min(40, max(5, len(np.unique(values)))), color=KEPT)
     axes.set_xlabel(words)
     axes.set_ylabel("trajectories")
+    axes.yaxis.get_major_locator().set_params(integer=True)
 
 
 def _some(trajectories: TrajectorySet) -> list[int]:
@@ -92,4 +96,3 @@ def _over_time(
             )
     axes.set_xlabel("step")
     axes.set_ylabel(f"{name}, dimensions {', '.join(map(str, widest.tolist()))}")
-    axes.legend(fontsize=6, loc="upper right")

@@ -13,10 +13,13 @@ import tyro
 
 from pubc import formats
 from pubc.acting.environments.known_environments import spec
-from pubc.cli.console import facts, say, warn_unsound
+from pubc.cli.console import facts, say, warn, warn_unsound
 from pubc.cli.dataset_flag import Dataset
+from pubc.errors import UsageError
 
 __all__ = ["COMMAND", "Review"]
+
+_LAST_PORT = 65_535
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,11 @@ class Review:
 
     def run(self) -> dict[str, Any]:
         """Serve the page until interrupted."""
+        if not 0 <= self.port <= _LAST_PORT:
+            raise UsageError(
+                f"--port: expected a number from 0 to {_LAST_PORT}, found {self.port}. Leave it "
+                "away for a free one."
+            )
         from pubc.review.desk import open_desk
         from pubc.review.serve import serve
 
@@ -83,6 +91,8 @@ class Review:
     def _announce(self) -> None:
         from pubc.runs.folder.run_folder import RunFolder, is_run
 
+        if self.labels is not None and not self.labels.exists():
+            warn(f"{self.labels} does not exist yet; the first mark makes it.")
         if is_run(self.path):
             warn_unsound(self.path, RunFolder(self.path).read())
 

@@ -95,6 +95,6 @@ byId("more").addEventListener("click", propose);
 byId("close").addEventListener("click", closeLook);
 byId("play").addEventListener("click", () => play(!playing));
 scrub.addEventListener("input", () => { play(false); moveTo(Number(scrub.value)); });
-window.addEventListener("beforeunload", (event) => { if (open_) event.preventDefault(); });
+window.addEventListener("beforeunload", (event) => { if (pending.length) event.preventDefault(); });
 start();
 requestAnimationFrame(propose);

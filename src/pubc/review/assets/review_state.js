@@ -39,21 +39,31 @@ function verdictOf(i) {
   return run.keep[i] ? ["kept", "yes"] : ["dropped", ""];
 }
 
-// Marks: each change is one request, in order; a refused one is taken back.
-const past = [];
-let waiting = Promise.resolve(), open_ = 0;
+// Marks: each change is one request, in order; a refused one is taken back, and is nothing to undo.
+const past = [], pending = [];
+let waiting = Promise.resolve(), refused = false;
+const put = (i, list) => (list.length ? marks.set(i, list) : marks.delete(i));
 function change(entries, remember) {
   const before = entries.map(([i]) => [i, marksOf(i)]);
-  for (const [i, list] of entries) list.length ? marks.set(i, list) : marks.delete(i);
+  for (const [i, list] of entries) put(i, list);
   if (remember) past.push(before);
-  open_ += 1;
+  pending.push(before);
   marked(entries.map(([i]) => i));
-  waiting = waiting.then(() => ask("marks", { episodes: entries.map(([at, list]) => ({ at, marks: list })) })).then(() => trouble(""), (error) => {
-    for (const [i, list] of before) list.length ? marks.set(i, list) : marks.delete(i);
+  waiting = waiting.then(() => ask("marks", { episodes: entries.map(([at, list]) => ({ at, marks: list })) })).then(() => { refused = false; trouble(""); }, (error) => {
+    refused = true;
+    takeBack(before);
+    if (!remember) past.push(entries);
     trouble("Not saved. " + lost(error));
     marked(entries.map(([i]) => i));
-  }).finally(() => { open_ -= 1; count(); });
+  }).finally(() => { pending.shift(); count(); });
   return waiting;
+}
+function takeBack(before) {
+  for (const [i, list] of before) {
+    const later = pending.slice(1).flat().find(([other]) => other === i);
+    if (later) later[1] = list; else put(i, list);
+  }
+  if (past.includes(before)) past.splice(past.indexOf(before), 1);
 }
 function mark(list, label, stretch) {
   if (!list.length) return;
@@ -73,7 +83,7 @@ function count() {
   for (const list of marks.values()) { if (list.some((m) => m.label === "good")) good += 1; if (list.some((m) => m.label === "bad")) bad += 1; }
   byId("count-good").textContent = `${told(good)} good`;
   byId("count-bad").textContent = `${told(bad)} bad`;
-  byId("saved").textContent = open_ ? "Saving …" : marks.size ? "All marks saved" : "";
+  byId("saved").textContent = pending.length ? "Saving …" : refused ? "Last mark not saved" : marks.size ? "All marks saved" : "";
   byId("undo").disabled = !past.length;
   byId("run").disabled = !good || (progress && progress.state === "running");
 }

@@ -42,9 +42,9 @@ KIND = "filter"
 DRAFT = Draft(
     "run.json",
     (
-        "run.json", "keep.json", "scores.csv", "rounds.jsonl", "rounds/round-*.npz",
-        "classifiers/*", "shards/*", "kept.*", "masked.hdf5", "steps.npy", "steps.npz",
-        "borderline_steps.npz", "report.html", "report.md", "report.json",
+        "run.json", "labels.json", "keep.json", "scores.csv", "rounds.jsonl",
+        "rounds/round-*.npz", "classifiers/*", "shards/*", "kept.*", "masked.hdf5", "steps.npy",
+        "steps.npz", "borderline_steps.npz", "report.html", "report.md", "report.json",
     ),
 )  # fmt: skip
 """How an unfinished run is known; docs/run-folder.md lists its files."""

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pubc.errors import DataError
+from pubc.labels import Labels, Mark, read_labels
 from pubc.pu.rounds import Round
 from pubc.runs.folder.round_files import UNREADABLE, stored_arrays
 from pubc.runs.folder.run_folder import RunFolder
@@ -24,7 +25,7 @@ from pubc.storage import final_name
 
 __all__ = ["Run", "read_run", "unreadable"]
 
-_READ = ("scores.csv", "rounds", "steps.", "borderline_steps.npz")
+_READ = ("scores.csv", "rounds", "steps.", "borderline_steps.npz", "labels.json")
 """How the names of the files begin that a run is read from, beside run.json."""
 Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -67,6 +68,21 @@ class Run:
         if not isinstance(report, dict) or self.scores.sources is None:
             return None
         return np.array([source == report.get("expert") for source in self.scores.sources])
+
+    @cached_property
+    def labels(self) -> Labels:
+        """All that it was told: its marks, then seeds and bad ones that they do not name.
+
+        Raises:
+            DataError: labels.json holds no marks.
+        """
+        file = self.path / "labels.json"
+        said = read_labels(file).marks if file.exists() else ()
+        known = {mark.episode for mark in said}
+        seeds = [self.scores.ids[at] for at in np.flatnonzero(self.scores.seed)]
+        bad = self.document.get("bad", {}).get("ids", [])
+        more = [Mark(name, "good") for name in seeds] + [Mark(str(name), "bad") for name in bad]
+        return Labels((*said, *(mark for mark in more if mark.episode not in known)))
 
     def steps_of(self, positions: Integers) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """Values of the steps of some trajectories, as far as the run kept them.
