@@ -1,5 +1,6 @@
 """Environments by name: what they stand for, and that stepping them faster changes nothing."""
 
+import os
 import subprocess
 import sys
 import warnings
@@ -85,6 +86,22 @@ def test_making_an_environment_leaves_no_log_and_no_warning(
         warnings.simplefilter("error")
         environments.make("halfcheetah")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["halfcheetah", "Pendulum-v1"])
+def test_making_an_environment_starts_no_process(name: str):
+    """glfw would, to look for its library; killed meanwhile, we would leave it to print a trace."""
+    code = (
+        "import os, sys\n"
+        "sys.addaudithook(lambda event, words: event == 'subprocess.Popen' and print(words))\n"
+        "from pubc.acting import environments\n"
+        f"environments.make({name!r})\n"
+        "assert 'PYGLFW_LIBRARY' not in os.environ\n"
+    )
+    words = [sys.executable, "-W", "ignore", "-c", code]
+    clean = {name: value for name, value in os.environ.items() if name != "MUJOCO_GL"}
+    done = subprocess.run(words, capture_output=True, text=True, check=True, env=clean)
+    assert done.stdout == ""
 
 
 @pytest.mark.parametrize("name", ["ant", "humanoid"])

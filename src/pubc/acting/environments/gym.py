@@ -7,8 +7,12 @@ results are those of `gymnasium.make` to the last bit, and a step costs less.
 from __future__ import annotations
 
 import contextlib
+import importlib.util
+import os
+import sys
 import warnings
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -68,7 +72,7 @@ def _make(name: str, id: str, arguments: Mapping[str, Any]) -> Any:
     except ImportError:
         raise MissingExtraError(f"The environment {name!r}", "mujoco") from None
     try:
-        with warnings.catch_warnings(), _quiet_mujoco():
+        with warnings.catch_warnings(), _glfw_at_hand(), _quiet_mujoco():
             # Gymnasium announces newer versions of an environment that was named on purpose.
             warnings.simplefilter("ignore")
             made = gymnasium.make(id, disable_env_checker=True, **arguments)
@@ -85,6 +89,26 @@ def _make(name: str, id: str, arguments: Mapping[str, Any]) -> Any:
             f"{id} observes {seen} and acts in {acts}."
         )
     return made
+
+
+@contextlib.contextmanager
+def _glfw_at_hand() -> Iterator[None]:
+    """Say where glfw's library is, which MuJoCo loads even where nothing is drawn.
+
+    Looking for it, glfw starts a process, and that prints a trace where we are killed meanwhile.
+    """
+    session = os.environ.get("XDG_SESSION_TYPE") == "wayland"
+    screen = os.environ.get("PYGLFW_LIBRARY_VARIANT") or ("wayland" if session else "x11")
+    home = None if "glfw" in sys.modules else importlib.util.find_spec("glfw")
+    library = Path(str(home and home.origin)).parent / screen.lower() / "libglfw.so"
+    if os.environ.get("PYGLFW_LIBRARY") or not library.exists():
+        yield
+        return
+    os.environ["PYGLFW_LIBRARY"] = str(library)
+    try:
+        yield
+    finally:
+        os.environ.pop("PYGLFW_LIBRARY", None)
 
 
 @contextlib.contextmanager
