@@ -87,7 +87,7 @@ def test_three_hundred_mebibytes_are_not_held(tmp_path: Path):
 def test_four_gibibytes_in_one_and_a_half(tmp_path: Path):
     path, count = write_store(tmp_path, 4096)
     peak = peak_of(path, tmp_path / "run", "usual")
-    print(f"peak: {peak} MiB")
+    sys.stdout.write(f"peak: {peak} MiB\n")
     assert peak < 1536
     stored = pubc.load(path)
     loaded = TrajectorySet.from_flat(
@@ -106,5 +106,5 @@ def test_four_gibibytes_in_one_and_a_half(tmp_path: Path):
     assert len(kept) == (count + 1) // 2
     # Which steps are the expert's, and the segments, in the same memory.
     peak = peak_of(path, tmp_path / "segments", "usual", "--segments")
-    print(f"peak with --segments: {peak} MiB")
+    sys.stdout.write(f"peak with --segments: {peak} MiB\n")
     assert peak < 1536
