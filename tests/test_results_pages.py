@@ -137,6 +137,22 @@ def test_the_readme_says_how_a_later_filter_does_on_the_same_mixtures():
     assert [int(figure) for figure in told.groups()] == [right, len(walking), *pushing]
 
 
+def test_the_page_on_the_method_says_what_clones_earn_in_meta_world():
+    found: dict[str, dict[str, dict]] = {}
+    for line in (DOCS / "dev" / "metaworld-clones.jsonl").read_text().splitlines():
+        record = json.loads(line)
+        found.setdefault(record["pile"], {})[record["what"]] = record
+    page, close = (DOCS / "method.md").read_text(), 0
+    for pile, by in found.items():
+        rates = [by[name]["success"] for name in ("kept", "expert", "all")]
+        right = f"{100 * by['filter']['accuracy']:.1f} %"
+        cells = [pile.removesuffix("-v3"), right, *(f"{rate:.3f}" for rate in rates)]
+        assert f"| {' | '.join(cells)} |" in page
+        close += rates[0] >= rates[1] - 0.05
+    assert f"In {close} of the {len(found)} tasks" in page
+    assert not any(by["filter"]["sound"] for by in found.values())
+
+
 def test_the_page_on_the_method_says_how_it_does_on_tasks_that_nothing_was_chosen_on():
     records = [json.loads(line) for line in (DOCS / "dev" / UNSEEN).read_text().splitlines()]
     right = [100 * record["accuracy"] for record in records]
