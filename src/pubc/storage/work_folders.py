@@ -35,7 +35,7 @@ class WorkFolder:
     kind: str
     """What is done there; a folder of another kind is not touched."""
     names: tuple[str, ...]
-    """Patterns of every file that is written there. `*` would take folders of others along."""
+    """Patterns of every file that is written there; `*` stands for a part of one name."""
 
     def about(self) -> dict[str, Any] | None:
         """What was said when it was begun; None where there is none.
@@ -103,16 +103,14 @@ class WorkFolder:
         )
 
     def _remove_files(self, inside: str) -> None:
-        folders = set()
         for name in self._content():
             if name in (LOCK, _DOCUMENT) or not name.startswith(f"{inside}/" if inside else ""):
                 continue
             if self._is_ours(name):
                 (self.path / name).unlink()
-                folders |= {one.as_posix() for one in Path(name).parents}
-        for folder in sorted(folders - {"."}, reverse=True):
+        for place, _, _ in os.walk(self.path / inside, topdown=False):
             with contextlib.suppress(OSError):  # something else is in it
-                (self.path / folder).rmdir()
+                os.rmdir(place)
 
     def _is_ours(self, name: str) -> bool:
         if (self.path / name).is_symlink():
@@ -121,7 +119,7 @@ class WorkFolder:
         return (
             any(map(is_temporary, name.split("/")))
             or name in (LOCK, _DOCUMENT)
-            or any(fnmatch.fnmatchcase(name, pattern) for pattern in self.names)
+            or any(_fits(name.split("/"), pattern.split("/")) for pattern in self.names)
         )
 
     def _content(self) -> list[str]:
@@ -133,3 +131,7 @@ class WorkFolder:
         raise UsageError(
             f"{self.path} {why}, and pubc would work there. Move it away, or choose another name."
         )
+
+
+def _fits(names: list[str], patterns: list[str]) -> bool:
+    return len(names) == len(patterns) and all(map(fnmatch.fnmatchcase, names, patterns))
