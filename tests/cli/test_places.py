@@ -65,17 +65,31 @@ def world(tmp_path_factory) -> Path:
     return folder
 
 
-def occupied(line: str, world: Path, folder: Path) -> Path:
-    """The place of a command line, with something of somebody else's there."""
+def place_of(line: str, world: Path, folder: Path) -> Path:
+    """The place of a command line, with all that it reads beside it."""
     for name in WORLD:
         (folder / name).symlink_to(world / name)
-    place = folder / next(w for w in line.split() if w.startswith(("folder", "file")))
+    return folder / next(w for w in line.split() if w.startswith(("folder", "file")))
+
+
+def occupied(line: str, world: Path, folder: Path) -> Path:
+    """The place of a command line, with something of somebody else's there."""
+    place = place_of(line, world, folder)
     if place.suffix:
         place.write_text("mine")
     else:
         place.mkdir()
         (place / "thesis.txt").write_text("mine")
     return place
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """Every name below a folder, with what is there."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        told = f"to {path.readlink()}" if path.is_symlink() else ""
+        found[str(path.relative_to(folder))] = told or ("" if path.is_dir() else path.read_text())
+    return found
 
 
 @pytest.mark.parametrize("forced", [False, True], ids=["", "--force"])
@@ -95,6 +109,85 @@ def test_what_is_somebody_elses_stays(line, forced, world, tmp_path, capsys):
     shutil.rmtree(tmp_path)
 
 
+def refused(words: list[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """What a command line says that is refused and leaves everything as it was."""
+    before = contents(folder)
+    with contextlib.chdir(folder):
+        code = main(words)
+    told = " ".join(capsys.readouterr().err.split())
+    assert code in (2, 3), told
+    assert contents(folder) == before
+    return told
+
+
+@pytest.mark.parametrize("forced", [False, True], ids=["", "--force"])
+@pytest.mark.parametrize(
+    "line",
+    [line for line in WRITTEN.values() if " folder" in line],
+    ids=lambda line: " ".join(line.split()[::4]),
+)
+def test_hidden_names_are_somebody_elses_too(line, forced, world, tmp_path, capsys):
+    place = place_of(line, world, tmp_path)
+    (place / ".git").mkdir(parents=True)
+    (place / ".git" / "HEAD").write_text("mine")
+    (place / ".env").write_text("mine")
+    refused([*line.split(), *["--force"] * forced], tmp_path, capsys)
+
+
+@pytest.mark.parametrize("forced", [False, True], ids=["", "--force"])
+@pytest.mark.parametrize("line", WRITTEN.values(), ids=lambda line: " ".join(line.split()[::4]))
+def test_a_link_is_neither_followed_nor_replaced(line, forced, world, tmp_path, capsys):
+    place = place_of(line, world, tmp_path)
+    target = tmp_path / f"target{place.suffix}"
+    if place.suffix:
+        target.write_text("mine")
+    else:
+        target.mkdir()
+    place.symlink_to(target.name)
+    refused([*line.split(), *["--force"] * forced], tmp_path, capsys)
+
+
+TRAIN = WRITTEN["train", "out"]
+SCORE = f"{WRITTEN['score', 'out']} --engine processes --workers 1"
+COLLECT = WRITTEN["collect", "out"]
+BESIDE = [
+    (TRAIN, "folder.training", "metrics.jsonl"),
+    (TRAIN, "folder.training", "checkpoint-000500/model.bin"),
+    (f"{TRAIN} --resume", "folder.training", "checkpoint-000500/model.bin"),
+    (f"{TRAIN} --resume", "folder.training", ".env"),
+    (f"{TRAIN} --random-seeds 0,1", "folder.training", "metrics.jsonl"),
+    (f"{TRAIN} --random-seeds 0,1 --resume", "folder.training", "checkpoint-000500/state.json"),
+    (SCORE, ".file.csv.shards", "thesis"),
+    (SCORE, ".file.csv.shards", ".git/HEAD"),
+    (COLLECT, ".file.npz.parts", "00-E-0000000x1.safetensors"),
+    (COLLECT, ".file.npz.parts", "plan.json"),
+    (COLLECT, ".file.npz.parts", ".lock"),
+]
+"""Command lines, the folder beside the result that each works in, and a name inside it."""
+
+
+@pytest.mark.parametrize("forced", [False, True], ids=["", "--force"])
+@pytest.mark.parametrize("linked", [False, True], ids=["", "link"])
+@pytest.mark.parametrize(("line", "beside", "name"), BESIDE)
+def test_a_folder_beside_the_result_that_is_somebody_elses_stays(
+    line, beside, name, linked, forced, world, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr("pubc.formats.read", no_work)
+    monkeypatch.setattr("pubc.collect.mixtures.WorkerPool", no_work)
+    place_of(line, world, tmp_path)
+    mine = tmp_path / ("elsewhere" if linked else beside) / name
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    if linked:
+        (tmp_path / beside).symlink_to("elsewhere")
+    told = refused([*line.split(), *["--force"] * forced], tmp_path, capsys)
+    assert f"{beside} {'is not a folder' if linked else 'was not made by pubc'}" in told
+
+
+def no_work(*given, **named):
+    raise AssertionError("work was done")
+
+
 def test_every_path_of_every_command_is_known_here():
     found = set()
     for name in COMMANDS:
@@ -108,16 +201,12 @@ def test_every_path_of_every_command_is_known_here():
 @pytest.mark.parametrize("line", WRITTEN.values(), ids=lambda line: " ".join(line.split()[::4]))
 def test_a_foreign_place_is_refused_before_any_work(line, world, tmp_path, capsys, monkeypatch):
     """Nothing is read, played or trained for a result that could not be kept (L7)."""
-
-    def work(*given, **named):
-        raise AssertionError("work was done")
-
     for place in (
         "pubc.formats.read", "pubc.formats.opening.open_dataset.open_dataset",
         "pubc.acting.evaluate.evaluate", "pubc.collect.mixtures.WorkerPool",
         "pubc.policies.export_policy.torch.jit.trace",
     ):  # fmt: skip
-        monkeypatch.setattr(place, work)
+        monkeypatch.setattr(place, no_work)
     occupied(line, world, tmp_path)
     forced = ["--force"] if "--frames" not in line and "--record" not in line else []
     with contextlib.chdir(tmp_path):

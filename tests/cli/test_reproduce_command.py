@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from pubc.cli.main import main
+from pubc.results import Record, append
 from tests.experiments.tiny import labelled
 
 
@@ -69,6 +70,28 @@ def test_every_file_counts_not_the_last_one_alone(words, capsys, tmp_path):
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["TriFinger-Sim", "push,", "1", "3", "missing"] in lines
     assert ["TriFinger-Sim", "lift,", "1", "3", "missing"] in lines
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"score": 0.5}, "records of another command"),
+        ({"table": "seeds", "scale": "small"}, "records of seeds at scale small"),
+        ({"table": "trust", "scale": "full"}, "records of trust at scale full"),
+    ],
+)
+def test_records_of_something_else_are_refused_before_any_work(
+    values, told, tmp_path, capsys, monkeypatch
+):
+    lines = tmp_path / "records" / "trust.jsonl"
+    lines.parent.mkdir()
+    append(lines, Record({"policy": "mine"}, values))
+    before = lines.read_bytes()
+    monkeypatch.setattr("pubc.engine.open_engine", None)
+    assert main(["reproduce", "trust", "--quick", "--out", str(tmp_path)]) == 2
+    assert told in " ".join(capsys.readouterr().err.split())
+    assert lines.read_bytes() == before
+    assert [path.name for path in tmp_path.rglob("*")] == ["records", "trust.jsonl"]
 
 
 @pytest.mark.usefixtures("brisk")

@@ -179,3 +179,43 @@ def test_only_the_last_checkpoints_are_kept(tmp_path: Path):
     steps.close()
     kept = sorted(p.name for p in one.folder.glob("checkpoint-*"))
     assert len(kept) == sessions._KEEP
+
+
+@pytest.mark.parametrize(
+    "name", ["metrics.jsonl", "checkpoint-000500/model.bin", ".env", "checkpoint-000001/state.json"]
+)
+def test_a_training_folder_of_somebody_else_is_refused(tmp_path: Path, name: str):
+    mine = tmp_path / "p.training" / name
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    for resume in (False, True):
+        with pytest.raises(UsageError, match=r"p\.training was not made by pubc"):
+            sessions.check_unfinished(tmp_path / "p", resume=resume)
+        with pytest.raises(UsageError, match=r"p\.training was not made by pubc"):
+            next(session(tmp_path / "p", resume=resume).epochs())
+    assert mine.read_text() == "mine"
+    assert [p.name for p in tmp_path.iterdir()] == ["p.training"]
+
+
+@pytest.mark.parametrize("name", ["model.bin", "checkpoint-000001/model.bin", "manifest.json"])
+def test_what_somebody_puts_into_a_training_folder_stays(tmp_path: Path, name: str):
+    one = session(tmp_path / "p")
+    steps = one.epochs()
+    next(steps)
+    mine = one.folder / name
+    mine.write_text("mine")
+    with pytest.warns(UserWarning, match=r"p\.training stays: it holds"):
+        list(steps)
+    assert verify(tmp_path / "p") == []
+    assert mine.read_text() == "mine"
+    assert [p for p in one.folder.rglob("*") if p.is_file()] == [mine]
+
+
+def test_what_lies_in_a_training_folder_before_a_run_goes_on_stops_it(tmp_path: Path):
+    one = session(tmp_path / "p")
+    steps = one.epochs()
+    next(steps)
+    steps.close()
+    (one.folder / "checkpoint-000001" / "model.bin").write_text("mine")
+    with pytest.raises(UsageError, match=r"holds checkpoint-000001/model\.bin"):
+        next(session(tmp_path / "p", resume=True).epochs())

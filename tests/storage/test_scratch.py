@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from pubc.storage import make_scratch, scratch
 
 
@@ -38,3 +40,22 @@ def test_links_and_files_are_left_alone(tmp_path):
     (tmp_path / f"pubc-read-{this_host()}-{dead}-b").write_text("file")
     make_scratch("read", tmp_path)
     assert len(os.listdir(tmp_path)) == 4
+
+
+@pytest.mark.parametrize(
+    "making",
+    [
+        "from pubc.review.rendered_films import RenderedFilms; made = RenderedFilms('ant', None)",
+        "from pubc.api.fitted_in_memory import NetworksPlace; made = NetworksPlace()",
+    ],
+    ids=["films", "finder"],
+)
+def test_films_and_networks_of_a_killed_process_are_swept(making, tmp_path):
+    code = f"import os; {making}; os.kill(os.getpid(), 9)"
+    killed = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "TMPDIR": str(tmp_path)}
+    )
+    assert killed.returncode == -9
+    (left,) = tmp_path.iterdir()
+    make_scratch("read", tmp_path)
+    assert not left.exists()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 import warnings
 import weakref
 from pathlib import Path
@@ -18,7 +17,7 @@ from pubc.runs.find_expert import Result
 from pubc.runs.folder.run_succession import run_in_one_go
 from pubc.runs.plan_run import Plan
 from pubc.runs.segments.run_steps import judge_steps
-from pubc.storage import verify
+from pubc.storage import make_scratch, verify
 from pubc.streams import Key
 
 __all__ = ["FittedInMemory", "NetworksPlace", "refuse_damage"]
@@ -28,7 +27,7 @@ class NetworksPlace:
     """A temporary folder for networks, which goes when the last finder that uses it does."""
 
     def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="pubc-finder-"))
+        self.path = make_scratch("finder")
         weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> NetworksPlace:

@@ -23,13 +23,13 @@ from pubc.collect.worker_pool import Sizes, Task, WorkerPool
 from pubc.errors import EnvironmentFailure, UsageError
 from pubc.formats import KINDS, save_sealed
 from pubc.formats.opening.detect import format_for_new
-from pubc.storage import claim, lock, read_json, sealed_file, strangers, write_json
+from pubc.storage import WorkFolder, claim, lock, sealed_file, write_json
 from pubc.trajectory import TrajectorySet
 
 __all__ = ["Collected", "Progress", "collect", "collecting", "work_folder"]
 
 SEED_SOURCE = "seed positives"
-_PARTS = ("plan.json", "*.safetensors", "flat-*.npy", "worker-*.log")
+_PARTS = ("[0-9][0-9]-*-*x*.safetensors", "flat-*.npy", "worker-*.log")
 """Every file of a collection that is not complete."""
 _COPIES = 3.6
 """Parts, flat columns and the target, with a fifth to spare."""
@@ -104,8 +104,8 @@ def collecting(
     format_for_new(out)
     if processes < 1:
         raise UsageError(f"--processes must be at least 1. Got {processes}.")
-    work = work_folder(out)
-    resuming = _prepare(request, out, work, overwrite)
+    place = WorkFolder(work_folder(out), "collection", _PARTS)
+    work, resuming = place.path, _prepare(request, out, place, overwrite)
     # A resumed run was allowed to write its targets when it began.
     overwrite = overwrite or resuming
     under_way: list[SourceProgress] = []
@@ -118,7 +118,7 @@ def collecting(
         finally:
             # A refusal before the first trajectory leaves nothing worth keeping.
             if written is not None or not any(work.glob("*.safetensors")):
-                shutil.rmtree(work, ignore_errors=True)
+                place.remove()
     yield Progress(progress.steps, progress.resumed, 1.0, written)
 
 
@@ -134,29 +134,21 @@ def seed_path(request: Request, out: Path) -> Path | None:
     return out.with_name(f"{out.stem}-seed{out.suffix}") if request.seed_steps else None
 
 
-def _prepare(request: Request, out: Path, work: Path, overwrite: bool) -> bool:
+def _prepare(request: Request, out: Path, work: WorkFolder, overwrite: bool) -> bool:
     """Check the target and open the work folder; whether an earlier run goes on."""
-    plan = request.plan()
-    if work.exists():
-        known = read_json(work / "plan.json") if (work / "plan.json").exists() else None
-        if known == plan:
-            # A resumed run was allowed to replace its own kind when it began, and no more.
-            _claim(request, out, force=True)
-            return True
-        if known is not None and not overwrite:
-            raise UsageError(
-                f"{work} holds the parts of another collection. Repeat that command to finish "
-                "it, choose another name, or pass --force to discard them."
-            )
-        if more := strangers(work, _PARTS):
-            raise UsageError(
-                f"{work} holds {more[0]}, which is not of a collection. Choose another name, or "
-                "move that away."
-            )
-        shutil.rmtree(work)
-    _claim(request, out, force=overwrite)
-    write_json(work / "plan.json", plan)
-    return False
+    plan, known = request.plan(), work.about()
+    if known is not None and known != plan and not overwrite:
+        raise UsageError(
+            f"{work.path} holds the parts of another collection. Repeat that command to finish "
+            "it, choose another name, or pass --force to discard them."
+        )
+    # A resumed run was allowed to replace its own kind when it began, and no more.
+    _claim(request, out, force=overwrite or known == plan)
+    if known is not None and known != plan:
+        with lock(work.path):
+            work.remove()
+    work.begin(plan)
+    return known == plan
 
 
 def _claim(request: Request, out: Path, *, force: bool) -> None:

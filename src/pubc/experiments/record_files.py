@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from pubc import results
-from pubc.errors import DataError
+from pubc.errors import DataError, UsageError
 from pubc.experiments.cell import DatasetSpec, Scale, Table
 from pubc.experiments.stage_cache import Cache
 from pubc.results import Record
@@ -75,7 +75,7 @@ class RecordFiles:
         self.name = _name(plan)
         self.lines, self.head = folder / f"{self.name}.jsonl", folder / f"{self.name}.json"
         # A table is written anew every few seconds, but never over what is not a table of ours.
-        claim(self.lines, "records", force=True, proof=_is_records)
+        claim(self.lines, "records", force=True, proof=self._is_own)
         claim(self.head, "records", force=True, proof=_is_head)
         before = self._before()
         self.seconds: float = before.get("wall_seconds", 0.0)
@@ -119,6 +119,27 @@ class RecordFiles:
             "extra": dict(table.extra),
         }
 
+    def _is_own(self, path: Path) -> bool:
+        """Whether every line of a file is a whole record of this table at this scale.
+
+        Raises:
+            UsageError: They are records of something else.
+        """
+        try:
+            found = results.read(path)
+        except DataError:
+            return False
+        own = {"table": self.plan.table.name, "scale": self.plan.scale.name}
+        for values in (record.values for record in found):
+            other = {name: values.get(name) for name in own}
+            if other != own:
+                told = "{table} at scale {scale}" if other["table"] else "another command"
+                raise UsageError(
+                    f"{path} holds records of {told.format(**other)}, where those of "
+                    f"{own['table']} at scale {own['scale']} are to go. Choose another --out."
+                )
+        return path.stat().st_size == 0 or path.read_bytes().endswith(b"\n")
+
     def _before(self) -> dict[str, Any]:
         """The head of earlier runs of the same table at the same scale and version."""
         if not self.head.is_file():
@@ -141,15 +162,6 @@ def _name(plan: Planned) -> str:
 def _title(plan: Planned) -> str:
     title = plan.table.title
     return f"{title}, at the paper's size" if plan.scale.name == "paper" else title
-
-
-def _is_records(path: Path) -> bool:
-    """Whether every line of a file is a whole record, known by the hash of its cell."""
-    try:
-        results.read(path)
-    except DataError:
-        return False
-    return path.stat().st_size == 0 or path.read_bytes().endswith(b"\n")
 
 
 def _is_head(path: Path) -> bool:

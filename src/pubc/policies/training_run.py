@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -21,25 +20,27 @@ from pubc.errors import DataError, InterruptedRun, UsageError
 from pubc.policies.checkpoints_scored import ScoredCheckpoints
 from pubc.policies.policy_folder import KIND, TrainedPolicy, read_tensors, save
 from pubc.storage import (
+    MANIFEST,
+    WorkFolder,
     append_lines,
     atomic_folder,
     claim,
     lock,
     read_json,
-    strangers,
     verify,
     write_json,
 )
 from pubc.trajectory import Array
 
-__all__ = ["Epoch", "Session", "Trainer", "shown"]
+__all__ = ["Epoch", "Session", "Trainer", "check_unfinished", "shown", "unfinished"]
 
 METRICS = "metrics.jsonl"
 EVALUATIONS = "evaluations.jsonl"
 _LOOK = "evaluation"
 """Under this name the history of a run holds what a checkup found after an epoch."""
 _CHECKPOINT = re.compile(r"^checkpoint-(\d{6})$")
-_NAMES = (METRICS, "checkpoint-[0-9][0-9][0-9][0-9][0-9][0-9]/*")
+_STATE = ("state.safetensors", "state.json", MANIFEST)
+_NAMES = (METRICS, *(f"checkpoint-{'[0-9]' * 6}/{name}" for name in _STATE))
 """Every file of a run that is not done."""
 _KEEP = 2
 
@@ -118,7 +119,7 @@ class Session:
     @property
     def folder(self) -> Path:
         """Where the run lives until it is done."""
-        return self.out.with_name(self.out.name + ".training")
+        return unfinished(self.out).path
 
     def epochs(self) -> Iterator[Epoch]:
         """Train; the policy folder exists once the iteration has ended.
@@ -129,7 +130,8 @@ class Session:
             EnvironmentFailure: The disk said no.
         """
         self._check_place()
-        self.folder.mkdir(parents=True, exist_ok=True)
+        check_unfinished(self.out, resume=self.resume)
+        unfinished(self.out).begin()
         with lock(self.folder):
             history = self._pick_up()
             saved = time.monotonic()
@@ -147,7 +149,7 @@ class Session:
                 found = history[-1].get(_LOOK)
                 yield Epoch(number + 1, self.trainer.epochs, shown(metrics), found)
             self._write(history)
-        shutil.rmtree(self.folder, ignore_errors=True)
+            unfinished(self.out).remove()
 
     def _write(self, history: list[dict[str, Any]]) -> None:
         """Put what was learned in its place."""
@@ -194,17 +196,6 @@ class Session:
 
     def _check_place(self) -> None:
         claim(self.out, KIND, force=self.overwrite)
-        # The folder of the run goes when it is done, so nothing else may lie in it.
-        if self.folder.exists() and (more := strangers(self.folder, _NAMES)):
-            raise UsageError(
-                f"{self.folder} holds {more[0]}, which is not of a training run. Choose another "
-                "name for the policy, or move that away."
-            )
-        if self.folder.exists() and not self.resume and self._checkpoints():
-            raise UsageError(
-                f"{self.folder} holds a run that did not finish. Pass --resume to go on with "
-                "it, or delete it to start afresh."
-            )
 
     def _pick_up(self) -> list[dict[str, Any]]:
         metrics = self.folder / METRICS
@@ -236,9 +227,7 @@ class Session:
         return {"data": self.trainer.fingerprint, "about": dict(self.about), "plan": plan}
 
     def _checkpoints(self) -> list[Path]:
-        if not self.folder.is_dir():
-            return []
-        return sorted(p for p in self.folder.iterdir() if _CHECKPOINT.match(p.name))
+        return _checkpoints(self.folder)
 
     def _checkpoint(self, history: list[dict[str, Any]]) -> None:
         from safetensors.numpy import save as to_bytes
@@ -246,7 +235,7 @@ class Session:
         arrays, facts = self.trainer.state()
         path = self.folder / f"checkpoint-{len(history):06d}"
         # One that is there already was damaged, or the run would have gone on from it.
-        shutil.rmtree(path, ignore_errors=True)
+        unfinished(self.out).remove(path.name)
         with atomic_folder(path, kind="checkpoint") as folder:
             (folder / "state.safetensors").write_bytes(to_bytes(arrays))
             write_json(
@@ -254,7 +243,32 @@ class Session:
                 {"run": self._identity(), "history": history, "trainer": facts},
             )
         for old in self._checkpoints()[:-_KEEP]:
-            shutil.rmtree(old, ignore_errors=True)
+            unfinished(self.out).remove(old.name)
+
+
+def unfinished(out: Path) -> WorkFolder:
+    """Where a run lives until its policy is written."""
+    return WorkFolder(out.with_name(out.name + ".training"), "training run", _NAMES)
+
+
+def check_unfinished(out: Path, *, resume: bool) -> None:
+    """See that a run may live there: it is free, or holds one of ours to go on with.
+
+    Raises:
+        UsageError: Something else is there, or a run that nobody asked to go on with.
+    """
+    work = unfinished(out)
+    if work.about() is not None and not resume and _checkpoints(work.path):
+        raise UsageError(
+            f"{work.path} holds a run that did not finish. Pass --resume to go on with "
+            "it, or delete it to start afresh."
+        )
+
+
+def _checkpoints(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        return []
+    return sorted(p for p in folder.iterdir() if _CHECKPOINT.match(p.name))
 
 
 def _check_state(path: Path, facts: Mapping[str, Any]) -> None:

@@ -14,14 +14,12 @@ import multiprocessing
 import os
 import re
 import shutil
-import tempfile
 import threading
 import weakref
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,7 +27,7 @@ import numpy as np
 from pubc.acting.environments.known_environments import ENVIRONMENTS
 from pubc.errors import EnvironmentFailure, MissingExtraError, PubcError, UsageError
 from pubc.review.episode_videos import Clip
-from pubc.storage import parse_json
+from pubc.storage import make_scratch, parse_json
 from pubc.trajectory import Array, TrajectorySet
 
 __all__ = ["RenderedFilms", "environment_of"]
@@ -67,7 +65,7 @@ class RenderedFilms:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="pubc-films-"))
+        self._folder = make_scratch("films")
         # It goes with the desk, whether somebody closes that or not.
         self._remove = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self._pool: ProcessPoolExecutor | None = None

@@ -48,12 +48,14 @@ from pubc.storage.successors import (
     successor,
     take_place,
 )
+from pubc.storage.work_folders import WorkFolder
 
 __all__ = [
     "ENTRY",
     "MANIFEST",
     "Draft",
     "Fault",
+    "WorkFolder",
     "append_lines",
     "atomic_file",
     "atomic_folder",

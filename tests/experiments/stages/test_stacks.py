@@ -166,3 +166,16 @@ def test_what_is_no_list_of_ours_stays_among_the_stacks(cache):
     (folder / "odd.json").write_text('{"policies": 7}')
     assert form_stacks([], 4, cache) == []
     assert {path.name for path in folder.iterdir()} == {"mine.json", "mine.training", "odd.json"}
+
+
+def test_a_training_folder_of_somebody_else_stays_among_the_stacks(cache, monkeypatch):
+    job = stacks.StackJob(("a" * 16,), ())
+    mine = job.folder(cache).with_suffix(".training") / "metrics.jsonl"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    listed = job.folder(cache).with_suffix(".json")
+    listed.write_text('{"policies": ["' + "a" * 16 + '"]}')
+    monkeypatch.setattr(Cache, "has", lambda *given: True)
+    assert form_stacks([], 4, cache) == []
+    assert not listed.exists()
+    assert mine.read_text() == "mine"

@@ -18,8 +18,7 @@ from pubc.cli.dataset_flag import Dataset
 from pubc.errors import UsageError
 from pubc.results import key_of
 from pubc.runs.spread import HERE, Spread
-from pubc.storage import MANIFEST, claim, hash_file, lock, sealed_file
-from pubc.storage.disk import remove
+from pubc.storage import MANIFEST, WorkFolder, claim, hash_file, lock, sealed_file
 
 if TYPE_CHECKING:
     from pubc.pu.judge import Bench
@@ -64,6 +63,8 @@ class Score:
 
         if self.out is not None:
             claim(self.out, KIND, force=self.force)
+            if self.spread.engine != "serial":
+                _shards(self.out).about()
         trained, document = open_filter(self.filter)
         warn_unsound(self.filter, document)
         threshold = trained.check_threshold()
@@ -106,29 +107,35 @@ class Score:
             raise UsageError(
                 "Workers of an engine leave what they found beside the table: pass --out TABLE.csv."
             )
-        place = self.out.with_name(f".{self.out.name}.shards")
+        work = _shards(self.out)
         cell = {
             "data": dataset_key(self.data, self.reading),
             "filter": hash_file(self.filter / MANIFEST),
             "device": self.device,
         }
-        place.mkdir(parents=True, exist_ok=True)
-        with (
-            lock(place),
-            progress("score", None, quiet=self.json) as show,
-            self.spread.open(
-                self.data,
-                self.reading,
-                place / key_of(cell),
-                workers=self.workers,
-                tell=lambda word: show(0, word),
-            ) as shards,
-        ):
-            yield Bench(workers=self.workers, device=self.device, shards=shards)
-        remove(place)
+        work.begin()
+        with lock(work.path):
+            with (
+                progress("score", None, quiet=self.json) as show,
+                self.spread.open(
+                    self.data,
+                    self.reading,
+                    work.path / key_of(cell),
+                    workers=self.workers,
+                    tell=lambda word: show(0, word),
+                ) as shards,
+            ):
+                yield Bench(workers=self.workers, device=self.device, shards=shards)
+            work.remove()
 
 
 COMMAND = Score
+
+
+def _shards(out: Path) -> WorkFolder:
+    """Where workers of an engine leave what they found."""
+    names = ("[0-9a-f]" * 16 + "/round-*-scores-*-*.safetensors",)
+    return WorkFolder(out.with_name(f".{out.name}.shards"), "table of scores", names)
 
 
 def _show(command: Score, confidence: Any, kept: int, threshold: float) -> None:

@@ -181,10 +181,12 @@ class Train:
         from pubc.acting import environments
         from pubc.policies import check_name
         from pubc.policies.policy_folder import KIND
+        from pubc.policies.training_run import check_unfinished
 
         check_name(self.algo)
         for place in self._places():
             claim(place, KIND, force=self.force or (self.resume and place != self.out))
+        check_unfinished(self.out, resume=self.resume)
         if (self.evaluate_every is None) != (self.env is None):
             raise UsageError("--evaluate-every and --env go together: how often, and where.")
         if self.random_seeds is not None and self.evaluate_every is not None:

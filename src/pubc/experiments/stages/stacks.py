@@ -8,14 +8,15 @@ its members beside its checkpoints, and goes on from there.
 
 from __future__ import annotations
 
+import contextlib
 import math
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pubc.errors import LockedError, UsageError
 from pubc.experiments.cell import Cell
 from pubc.experiments.stage_cache import Cache
 from pubc.experiments.stages.assignments import assignment_of, policy_key, selection_of
@@ -26,8 +27,9 @@ from pubc.policies.networks import NetworkPolicy
 from pubc.policies.stacked.many_policies import Many, ManySession
 from pubc.policies.stacked.stacked_rows import Member
 from pubc.policies.train_options import TrainOptions
+from pubc.policies.training_run import unfinished
 from pubc.results import key_of
-from pubc.storage import read_json, write_json
+from pubc.storage import lock, read_json, write_json
 from pubc.trajectory import TrajectorySet
 
 __all__ = ["Candidate", "StackJob", "form_stacks", "plan_member", "train_stack"]
@@ -190,7 +192,11 @@ def _members(cache: Cache, cells: Sequence[Cell]) -> list[Member]:
 
 def _clear(folder: Path) -> None:
     folder.with_suffix(".json").unlink(missing_ok=True)
-    shutil.rmtree(folder.with_suffix(".training"), ignore_errors=True)
+    work = unfinished(folder)
+    with contextlib.suppress(UsageError, LockedError):  # what is not ours, or in use, stays
+        if work.about() is not None:
+            with lock(work.path):
+                work.remove()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
-from pubc.errors import DataError, UsageError
+from pubc.errors import DataError
 from pubc.policies.networks import NetworkPolicy
 from pubc.policies.policy_folder import KIND, save
 from pubc.policies.training_run import METRICS, Session, shown
@@ -198,11 +198,6 @@ class ManySession(Session):
         goes_on = self.resume and bool(self._checkpoints())
         for place in self._places():
             claim(place, KIND, force=self.overwrite or goes_on)
-        if self.folder.exists() and not self.resume and self._checkpoints():
-            raise UsageError(
-                f"{self.folder} holds a run that did not finish. Pass --resume to go on with "
-                "it, or delete it to start afresh."
-            )
 
     def _run(self) -> Many:
         assert isinstance(self.trainer, Many)

@@ -1,0 +1,137 @@
+"""Folders that a command works in until its result stands, and goes on in after a kill.
+
+Users know their names beforehand (`OUT.training`, `.OUT.parts`), so one may be there that is
+somebody else's. One of ours is made with a sealed document in it, first of all, which says what
+it is; beside that it holds files under names of ours and nothing else. Any other is refused
+before any work. It goes file by file, by those names: what somebody put there meanwhile stays.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+import os
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pubc.errors import PubcError, UsageError
+from pubc.storage.disk import disk_words, is_temporary, remove, temporary
+from pubc.storage.manifest import LOCK, MANIFEST, content_of, read_sealed, write_sealed
+
+__all__ = ["WorkFolder"]
+
+_DOCUMENT = "work.json"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkFolder:
+    """A folder for the time of a piece of work."""
+
+    path: Path
+    """Where it is, or will be."""
+    kind: str
+    """What is done there; a folder of another kind is not touched."""
+    names: tuple[str, ...]
+    """Patterns of every file that is written there; `*` stands for a part of one name."""
+
+    def about(self) -> dict[str, Any] | None:
+        """What was said when it was begun; None where there is none.
+
+        Raises:
+            UsageError: Something is there that is not provably such a folder, or holds more.
+        """
+        if not os.path.lexists(self.path):
+            return None
+        if self.path.is_symlink() or not self.path.is_dir():
+            self._refuse("is not a folder")
+        if not any(self.path.iterdir()):
+            return None
+        try:
+            document = read_sealed(self.path / _DOCUMENT)
+        except (PubcError, OSError):
+            document = {}
+        if document.get("kind") != self.kind:
+            self._refuse(f"was not made by pubc for a {self.kind}")
+        for name in self._content():
+            if not self._is_ours(name):
+                self._refuse(f"holds {name}, which is not of a {self.kind}")
+        about = document.get("about")
+        return dict(about) if isinstance(about, dict) else {}
+
+    def begin(self, about: Mapping[str, Any] | None = None) -> None:
+        """Make it with its document inside, unless it is there.
+
+        Raises:
+            UsageError: Something else is there.
+            EnvironmentFailure: The disk said no.
+        """
+        if self.about() is not None:
+            return
+        with disk_words(self.path):
+            new = temporary(Path(os.path.abspath(self.path)))
+            new.mkdir()
+            try:
+                write_sealed(new / _DOCUMENT, {"kind": self.kind, "about": dict(about or {})})
+                # Onto nothing, or an empty folder: the system refuses any other.
+                os.rename(new, self.path)
+            finally:
+                remove(new)
+
+    def remove(self, inside: str = "") -> None:
+        """Remove what we wrote there, and the folder if nothing else is in it.
+
+        Whoever calls holds its lock, so that nobody works there.
+
+        Args:
+            inside: Only what lies in this folder in it.
+        """
+        with contextlib.suppress(OSError):
+            self._remove_files(inside)
+            if not inside:
+                # The document goes last: what a kill leaves is still known as ours.
+                for name in (LOCK, _DOCUMENT):
+                    (self.path / name).unlink(missing_ok=True)
+                self.path.rmdir()
+        if inside or not self.path.exists():
+            return
+        left = min(os.listdir(self.path), default="")
+        warnings.warn(
+            f"{self.path} stays: it holds {left}, which pubc did not write.", stacklevel=2
+        )
+
+    def _remove_files(self, inside: str) -> None:
+        for name in self._content():
+            if name in (LOCK, _DOCUMENT) or not name.startswith(f"{inside}/" if inside else ""):
+                continue
+            if self._is_ours(name):
+                (self.path / name).unlink()
+        for place, _, _ in os.walk(self.path / inside, topdown=False):
+            with contextlib.suppress(OSError):  # something else is in it
+                os.rmdir(place)
+
+    def _is_ours(self, name: str) -> bool:
+        if (self.path / name).is_symlink():
+            return False
+        # What a killed write left hidden is ours, as anywhere.
+        return (
+            any(map(is_temporary, name.split("/")))
+            or name in (LOCK, _DOCUMENT)
+            or any(_fits(name.split("/"), pattern.split("/")) for pattern in self.names)
+        )
+
+    def _content(self) -> list[str]:
+        """Every name below it that is not a folder."""
+        hidden = [name for name in (MANIFEST, LOCK) if os.path.lexists(self.path / name)]
+        return [*content_of(self.path), *hidden]
+
+    def _refuse(self, why: str) -> None:
+        raise UsageError(
+            f"{self.path} {why}, and pubc would work there. Move it away, or choose another name."
+        )
+
+
+def _fits(names: list[str], patterns: list[str]) -> bool:
+    return len(names) == len(patterns) and all(map(fnmatch.fnmatchcase, names, patterns))
