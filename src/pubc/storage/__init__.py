@@ -48,6 +48,7 @@ from pubc.storage.successors import (
     successor,
     take_place,
 )
+from pubc.storage.targets import check_target
 
 __all__ = [
     "ENTRY",
@@ -59,6 +60,7 @@ __all__ = [
     "atomic_folder",
     "check_lines",
     "check_settings",
+    "check_target",
     "claim",
     "entry_files",
     "final_name",
