@@ -1,15 +1,9 @@
 """Find the expert inside a mixed-quality robot dataset, and clone it.
 
-Importing pubc is free: nothing heavy loads until a name below is used.
+Importing pubc is free: nothing loads until a name below is used. Nothing at all, for what loads
+here would come before the first line of a command that answers Ctrl-C.
 """
 
-from __future__ import annotations
-
-import importlib
-
-from pubc.version import __version__ as __version__
-
-# typing would be the first thing to load in every command.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -21,6 +15,7 @@ if TYPE_CHECKING:
     from pubc.formats.in_memory import from_arrays, from_episodes
     from pubc.runs.find_expert import Result, find_expert
     from pubc.trajectory import Trajectory, TrajectorySet
+    from pubc.version import __version__ as __version__
 
 __all__ = [
     "Evaluation",
@@ -41,6 +36,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "__version__": "pubc.version",
     "PubcError": "pubc.errors",
     **dict.fromkeys(("Trajectory", "TrajectorySet"), "pubc.trajectory"),
     **dict.fromkeys(("load", "save"), "pubc.formats"),
@@ -54,7 +50,9 @@ _HOME = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
+    import importlib
+
     if name not in _HOME:
         raise AttributeError(f"module 'pubc' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOME[name]), name)

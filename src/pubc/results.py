@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pubc.errors import DataError
-from pubc.storage import append_lines, check_lines, parse_json
+from pubc.storage import append_lines, check_lines, check_target, parse_json
 
 __all__ = ["Record", "append", "check", "key_of", "read"]
 
@@ -58,7 +58,9 @@ def check(path: Path) -> None:
 
     Raises:
         DataError: The file ends in half a line.
+        UsageError: It lies in a folder that pubc sealed.
     """
+    check_target(path)
     check_lines(path)
 
 

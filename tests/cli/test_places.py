@@ -12,6 +12,7 @@ import pubc
 from pubc.cli.commands import COMMANDS, module_of
 from pubc.cli.main import main
 from pubc.policies.policy_folder import save
+from pubc.storage import verify
 from tests.policies.sets import random_policy
 from tests.pu.piles import pile
 from tests.reliability import quick_recipe
@@ -46,6 +47,18 @@ ELSEWHERE = {
     ("reproduce", "out"): "tests/cli/test_reproduce_command.py",
 }
 """Folders into which several things go, each of which is looked at by itself."""
+INSIDE = [
+    *(line.replace(" folder", " run/folder").replace(" file.", " run/file.")
+      for line in WRITTEN.values()),
+    "report run --figures policy/figures",
+    "train d.npz --out new --tensorboard run",
+    "train d.npz --out new --tensorboard run/classifiers",
+    "review d.npz --out run/marks",
+    "review d.npz --labels run/marks.json",
+    "demo --out run/demo",
+    "experts train Pendulum-v1 run/experts",
+]  # fmt: skip
+"""Command lines whose result would lie in a folder that pubc sealed."""
 WORLD = ("d.npz", "run", "policy", "other")
 READ = {
     ("report", "paths"), ("score", "filter"), ("weights", "run_folder"), ("filter", "resume"),
@@ -212,3 +225,36 @@ def test_a_foreign_place_is_refused_before_any_work(line, world, tmp_path, capsy
     with contextlib.chdir(tmp_path):
         code = main([*line.split(), *forced])
     assert code in (2, 3), capsys.readouterr().err
+
+
+@pytest.mark.parametrize("line", INSIDE, ids=lambda line: " ".join(line.split()[::4]))
+def test_nothing_goes_into_a_sealed_folder(line, world, capsys):
+    """`pubc verify` would call the folder damaged."""
+    with contextlib.chdir(world):
+        assert main(line.split()) == 2
+        told = capsys.readouterr().err
+        assert "lies inside" in told.splitlines()[-1]
+        assert not any(verify(world / name) for name in WORLD)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (f"{FILTER.replace('d.npz', 'run/kept.npz')} --out run", "holds run/kept.npz"),
+        ("convert d.npz d.npz", "d.npz is what is read"),
+        ("convert run/kept.npz run", "holds run/kept.npz"),
+        ("score d.npz --filter run --out d.npz", "d.npz is what is read"),
+        ("train d.npz --positives policy/x.npz --out policy", "holds policy/x.npz"),
+    ],
+)
+def test_a_result_does_not_replace_its_source(line, told, world, capsys):
+    with contextlib.chdir(world):
+        assert main([*line.split(), "--force"]) == 2
+        assert told in capsys.readouterr().err
+        assert not any(verify(world / name) for name in WORLD)
+
+
+def test_the_report_of_a_run_goes_into_it_as_ever(world):
+    with contextlib.chdir(world):
+        assert main(["report", "run", "--json"]) == 0
+    assert not verify(world / "run")

@@ -51,6 +51,23 @@ def test_an_interrupt_while_libraries_load_is_one_sentence(module, number, tmp_p
     assert json.loads(done.stdout)["error"]["exit_code"] == 5
 
 
+@pytest.mark.parametrize("module", ["pubc.cli", "pubc.cli.early_interrupt"])
+def test_an_interrupt_before_the_first_sentence_can_be_said_is_silent(module):
+    done = strike(module, signal.SIGINT, "--version")
+    assert done.returncode == -signal.SIGINT
+    assert done.stdout + done.stderr == ""
+
+
+def test_nothing_loads_before_the_first_line_and_an_import_leaves_signals_alone():
+    code = (
+        "import sys, _signal; before = set(sys.modules); import pubc.__main__; "
+        "assert set(sys.modules) - before == {'pubc', 'pubc.__main__'}, sys.modules; "
+        "assert _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_after_the_last_word_is_one_sentence(number):
     """Python takes itself apart, which is a trace where an exception strikes."""

@@ -30,7 +30,7 @@ def _leave_now(number: int, frame: object) -> None:
 
 def listen() -> None:
     """From here on Ctrl-C or a polite kill ends the process, unless it was made deaf to it."""
-    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+    if _signal.getsignal(_signal.SIGINT) in (_signal.default_int_handler, _signal.SIG_DFL):
         _signal.signal(_signal.SIGINT, leave)
     for number in (_signal.SIGTERM, _signal.SIGHUP):
         if _signal.getsignal(number) == _signal.SIG_DFL:

@@ -25,6 +25,7 @@ from pubc.review.rendered_films import RenderedFilms, environment_of
 from pubc.review.small_plots import Plots, plots_of
 from pubc.runs.folder.run_folder import is_run
 from pubc.runs.folder.run_reading import Run, read_run
+from pubc.storage import check_target
 from pubc.trajectory import TrajectorySet
 
 __all__ = ["Desk", "open_desk"]
@@ -186,8 +187,10 @@ def open_desk(
 
     Raises:
         DataError: The dataset, the run or the labels are not what they should be.
-        UsageError: There is nothing at the path.
+        UsageError: There is nothing at the path, or marks would go into a sealed folder.
     """
+    place = folder or Path(f"{path.resolve()}-review")
+    check_target(place)
     run = read_run(path) if is_run(path) else None
     data = find(path) if run is None else _data_of(run)
     if run is not None:
@@ -196,13 +199,13 @@ def open_desk(
     trajectories = opened.trajectories
     if run is not None:
         _check_run(run, trajectories)
-    place = folder or Path(f"{path.resolve()}-review")
     file = labels or place / "labels.json"
     marks = Labels() if run is None else run.labels
     if file.exists():
         marks = read_labels(file)
     if marks.flags or is_run(file.parent):
         file, marks = _beside(marks, place / "labels.json")
+    check_target(file)
     parts_of(marks, trajectories)  # labels of another dataset are refused before anything else
     videos: Videos | RenderedFilms = no_videos()
     drawn_in = environment or environment_of(trajectories.metadata)

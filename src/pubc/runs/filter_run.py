@@ -29,7 +29,7 @@ from pubc.runs.kept_files import most_unsure, write_kept, write_masked
 from pubc.runs.plan_run import Plan, plan
 from pubc.runs.segments.run_steps import judge_steps, segments_of
 from pubc.runs.segments.steps_file import write_steps_file
-from pubc.storage import lock, write_json
+from pubc.storage import check_target, lock, write_json
 from pubc.storage.disk import remove
 from pubc.streams import Key
 
@@ -114,6 +114,7 @@ def carry_out(
         InterruptedRun: Somebody stopped it; `resume` goes on.
     """
     clock = Clock()
+    check_target(out, data, config.seed_from, config.labels)
     check_place(out, force=force)
     with clock.measure("read"):
         planned = plan(config, data)

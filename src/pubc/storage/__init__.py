@@ -48,6 +48,7 @@ from pubc.storage.successors import (
     successor,
     take_place,
 )
+from pubc.storage.targets import check_target
 from pubc.storage.work_folders import WorkFolder
 
 __all__ = [
@@ -61,6 +62,7 @@ __all__ = [
     "atomic_folder",
     "check_lines",
     "check_settings",
+    "check_target",
     "claim",
     "entry_files",
     "final_name",

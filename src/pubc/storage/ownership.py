@@ -33,6 +33,7 @@ from pubc.storage.manifest import (
     sidecar,
     write_sealed,
 )
+from pubc.storage.targets import check_target
 
 __all__ = [
     "ENTRY",
@@ -74,6 +75,7 @@ def claim(
     force: bool,
     proof: Callable[[Path], bool] | None = None,
     draft: Draft | None = None,
+    sources: Collection[Path | None] = (),
 ) -> None:
     """See that a place may be written: it is free, or holds our own earlier result.
 
@@ -83,10 +85,12 @@ def claim(
         force: Whether an earlier result may be replaced at all.
         proof: For files that prove themselves in another way, such as records.
         draft: How an unfinished folder of this kind is known, where it may be replaced.
+        sources: What the result is made from, which must not lie there.
 
     Raises:
-        UsageError: Something is there that must stay.
+        UsageError: Something is there that must stay, or `check_target` says no.
     """
+    check_target(path, *sources)
     if not os.path.lexists(path):
         _refuse_sidecar(path)
         return

@@ -7,6 +7,7 @@ import pytest
 
 import pubc
 from pubc.errors import UsageError
+from pubc.formats import write_inside
 from pubc.policies.policy_folder import save
 from pubc.storage import seal
 from tests.cli.calling import run_line
@@ -87,7 +88,7 @@ def test_evaluating_on_the_way_needs_to_know_where(data: Path, capsys):
 def test_what_a_filter_kept_is_trained_on(data: Path, capsys):
     made = make_run(Path("RUN"), 12, 1)
     (made / "kept.npz").unlink()
-    pubc.save("RUN/kept.npz", tiny(trajectories=7, observations=3, actions=1))
+    write_inside(made / "kept.npz", tiny(trajectories=7, observations=3, actions=1))
     seal(made, kind="filter")
     code, out, _ = run_line("train RUN --out p --epochs 1 --json", capsys)
     assert code == 0

@@ -46,7 +46,7 @@ class Convert:
 
     def run(self) -> dict[str, Any]:
         """Read, write, and say what went where."""
-        claim(self.target, *formats.KINDS, force=self.force)
+        claim(self.target, *formats.KINDS, force=self.force, sources=(self.source,))
         if self.i_trust_this_pickle:
             trajectories = read_trusted(self.source, self.reading)
         else:

@@ -62,7 +62,7 @@ class Score:
         from pubc.runs.folder.run_tables import score_table, write_table
 
         if self.out is not None:
-            claim(self.out, KIND, force=self.force)
+            claim(self.out, KIND, force=self.force, sources=(self.data, self.filter))
             if self.spread.engine != "serial":
                 _shards(self.out).about()
         trained, document = open_filter(self.filter)

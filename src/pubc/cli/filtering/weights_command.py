@@ -63,7 +63,9 @@ class Weights:
         warn_unsound(self.run_folder, judged.document)
         name = self.run_folder.resolve().name
         out = self.out or self.run_folder.with_name(f"{name}-{self.trainer}{_SUFFIX[self.trainer]}")
-        claim(out, TABLE_KIND, *KINDS, force=self.force)
+        data = judged.document["data"]["path"]
+        sources = (self.run_folder, None if data is None else Path(data))
+        claim(out, TABLE_KIND, *KINDS, force=self.force, sources=sources)
         document = {
             "run": str(self.run_folder),
             "for": self.trainer,

@@ -11,7 +11,7 @@ from typing import Any
 from pubc.acting import environments
 from pubc.acting.rollout import Policy, play
 from pubc.errors import EnvironmentFailure, MissingExtraError, UsageError
-from pubc.storage import atomic_file, atomic_folder
+from pubc.storage import atomic_file, atomic_folder, check_target
 from pubc.streams import stream
 from pubc.trajectory import Array
 
@@ -31,6 +31,7 @@ def check_film(environment: str, out: Path) -> None:
     Raises:
         UsageError: Something is at its place, or the environment cannot be drawn.
     """
+    check_target(out)
     if os.path.lexists(out):
         raise UsageError(f"{out} exists already. Choose another name with --frames.")
     if environments.spec(environment).maker == "trifinger":

@@ -1,0 +1,53 @@
+"""Where a result must not go, whatever is there: into a sealed folder, or over its own source.
+
+A sealed folder holds what its manifest says and nothing else, so whatever is put into it has
+`pubc verify` call it damaged. And a result that replaces what it was made from cannot be made
+again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import Any
+
+from pubc.errors import PubcError, UsageError
+from pubc.storage.manifest import MANIFEST, read_manifest
+
+__all__ = ["check_target"]
+
+
+def check_target(path: Path, *sources: Path | None) -> None:
+    """See that a place may get a result at all, before any work is done for it.
+
+    Args:
+        path: Where a result is to go.
+        sources: What it is made from, as far as that lies on the disk.
+
+    Raises:
+        UsageError: The place lies in a folder that pubc sealed, or holds a source.
+    """
+    place = Path(os.path.realpath(path))
+    for folder in place.parents:
+        sealed = _manifest_of(folder)
+        if sealed is not None:
+            raise UsageError(
+                f"{path} lies inside {folder}, which pubc sealed (kind {sealed['kind']!r}): with "
+                "more in it `pubc verify` would call it damaged. Choose a place outside."
+            )
+    for source in sources:
+        origin = None if source is None else Path(os.path.realpath(source))
+        if origin is not None and origin.is_relative_to(place):
+            told = "is what is read" if origin == place else f"holds {source}"
+            raise UsageError(
+                f"{path} {told}, so the result would replace its own source. Choose another place."
+            )
+
+
+def _manifest_of(folder: Path) -> dict[str, Any] | None:
+    """The manifest of a folder that pubc sealed; None for any other folder."""
+    with contextlib.suppress(PubcError, OSError):
+        if (folder / MANIFEST).is_file():
+            return read_manifest(folder)
+    return None
