@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-__all__ = ["SOUND", "STATUSES", "StatusWords", "verdict", "words_for"]
+__all__ = ["SOUND", "STATUSES", "StatusWords", "unsound_words", "verdict", "words_for"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,3 +143,13 @@ def verdict(document: Mapping[str, Any]) -> StatusWords:
     if status == "converged" and not document.get("sound"):
         return _UNSOUND
     return words_for(status)
+
+
+def unsound_words(run: Path, document: Mapping[str, Any]) -> str | None:
+    """A sentence for who uses a run whose selection is not sound; None where it is."""
+    if document.get("sound") is not False:
+        return None
+    return (
+        f"the selection of {run} is not sound (status {document.get('status')}); what follows "
+        f"from it may not be either. `pubc report {run}` says why."
+    )

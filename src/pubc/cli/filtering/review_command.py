@@ -13,7 +13,7 @@ import tyro
 
 from pubc import formats
 from pubc.acting.environments.known_environments import spec
-from pubc.cli.console import facts, say, warn_unsound
+from pubc.cli.console import facts, say, warn, warn_unsound
 from pubc.cli.dataset_flag import Dataset
 
 __all__ = ["COMMAND", "Review"]
@@ -50,6 +50,7 @@ class Review:
         """Serve the page until interrupted."""
         from pubc.review.desk import open_desk
         from pubc.review.serve import serve
+        from pubc.runs.folder.given_data import tell_rebuilt
 
         if self.environment is not None:
             spec(self.environment)  # a name that means nothing is refused before anything is read
@@ -61,6 +62,7 @@ class Review:
             environment=self.environment,
         )
         self._announce()
+        tell_rebuilt(desk.data, desk.trajectories, warn)
         document: dict[str, Any] = {
             "data": str(desk.data),
             "trajectories": len(desk.trajectories),
@@ -81,10 +83,13 @@ class Review:
         return {**document, "marks": len(desk.labels)}
 
     def _announce(self) -> None:
+        from pubc.runs.folder.given_data import check_given
         from pubc.runs.folder.run_folder import RunFolder, is_run
 
         if is_run(self.path):
             warn_unsound(self.path, RunFolder(self.path).read())
+        else:
+            check_given(self.path, warn)
 
     def _tell(self, document: dict[str, Any]) -> None:
         if self.json:
