@@ -12,7 +12,7 @@ with `stop`; where marks overlap, the later one in the file counts. So "good, bu
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
@@ -24,16 +24,7 @@ from pubc.errors import DataError, EnvironmentFailure, UnknownNameError
 from pubc.storage import parse_json, write_json
 from pubc.trajectory import TrajectorySet
 
-__all__ = [
-    "Label",
-    "Labels",
-    "Mark",
-    "Parts",
-    "bad_words",
-    "parts_of",
-    "read_labels",
-    "save_labels",
-]
+__all__ = ["Label", "Labels", "Mark", "Parts", "parts_of", "read_labels", "save_labels"]
 
 Label = Literal["good", "bad"]
 _LABELS: tuple[str, ...] = get_args(Label)
@@ -43,8 +34,6 @@ _MOST_MARKS = 1_000_000
 _FARTHEST = 2**53
 """Beyond this, numbers of JSON are no longer exact in every program that reads it."""
 _LONGEST_NAME = 10_000
-_FEW = 8
-"""Ids that a sentence names."""
 _SHORTEST = 2
 """Steps that a stretch needs to show anything about how somebody acts."""
 _INDICES = re.compile(r"episode_indices[\s=]+[\"']?\[([\d,\s]*)\]")
@@ -189,20 +178,6 @@ def parts_of(labels: Labels, trajectories: TrajectorySet) -> Parts:
         for start, stop in _runs(values == -1)
     )
     return Parts(good, bad, whole[1], whole[-1], stretches)
-
-
-def bad_words(bad: Mapping[str, Any]) -> str:
-    """What a run was told to be bad, in words; nothing where it was told nothing.
-
-    Args:
-        bad: As run.json has it.
-    """
-    ids, stretches = bad.get("ids") or [], bad.get("stretches") or []
-    named = ", ".join(map(str, ids[:_FEW])) + (", ..." if len(ids) > _FEW else "")
-    said = [f"{len(ids):,} as a whole: {named}"] if ids else []
-    if stretches:
-        said.append(f"{len(stretches):,} {'stretch' if len(stretches) == 1 else 'stretches'}")
-    return "; ".join(said)
 
 
 def _runs(flags: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pubc.cli.plain_text import clean, one_line
+from pubc.runs.statuses import unsound_words
 
 __all__ = [
     "Progress",
@@ -69,11 +70,9 @@ def warn(text: str) -> None:
 
 def warn_unsound(run: Path, document: Mapping[str, Any]) -> None:
     """Say of a filter run that is used further that its selection is not sound."""
-    if document.get("sound") is False:
-        warn(
-            f"the selection of {run} is not sound (status {document.get('status')}); what follows "
-            f"from it may not be either. `pubc report {run}` says why."
-        )
+    words = unsound_words(run, document)
+    if words is not None:
+        warn(words)
 
 
 def warn_unsound_policy(policy: Path, config: Mapping[str, Any]) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 from pubc import formats
 from pubc.errors import PubcError
 from pubc.formats.lerobot.lerobot_subset import has_pictures, train_command
-from pubc.labels import bad_words
 from pubc.runs.folder.run_reading import Run
+from pubc.runs.statuses import bad_words
 
 __all__ = ["asked", "command", "limits", "next_commands"]
 

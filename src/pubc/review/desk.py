@@ -200,12 +200,13 @@ def open_desk(
     if run is not None:
         _check_run(run, trajectories)
     file = labels or place / "labels.json"
+    if not file.exists():
+        check_target(file)
     marks = Labels() if run is None else run.labels
     if file.exists():
         marks = read_labels(file)
     if marks.flags or is_run(file.parent):
         file, marks = _beside(marks, place / "labels.json")
-    check_target(file)
     parts_of(marks, trajectories)  # labels of another dataset are refused before anything else
     videos: Videos | RenderedFilms = no_videos()
     drawn_in = environment or environment_of(trajectories.metadata)

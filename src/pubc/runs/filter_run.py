@@ -117,7 +117,7 @@ def carry_out(
     check_target(out, data, config.seed_from, config.labels)
     check_place(out, force=force)
     with clock.measure("read"):
-        planned = plan(config, data)
+        planned = plan(config, data, listener.warn)
     folder = claim_run(out, force=force)
     folder.path.mkdir(parents=True, exist_ok=True)
     with lock(folder.path), _resumable(out):
@@ -145,7 +145,7 @@ def resume(out: Path, given: FilterConfig = DEFAULTS, *, listener: Listener = SI
     folder.check_unsealed_networks()
     with clock.measure("read"):
         data, config = restore(before, given)
-        planned = plan(config, data)
+        planned = plan(config, data, listener.warn)
     with lock(folder.path), _resumable(out):
         check_same(before, planned.document, listener.warn)
         return _finish(planned, folder, clock, listener)

@@ -57,8 +57,7 @@ class Prepared:
     foretold: tuple[bool, ...] = ()
     """For each mark that a run had said something of before, whether it was right."""
     bad_stretches: tuple[tuple[int, int, int], ...] = ()
-    """Steps known not to be the expert's in trajectories that may be otherwise: position of the
-    trajectory, first step, the step after the last."""
+    """Bad steps of other trajectories: position, first step, the step after the last."""
 
     def pile(self, bench: Bench, done: Sequence[Round] = ()) -> Pile:
         """Ready for a recipe to go over it."""

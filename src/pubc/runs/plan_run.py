@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pubc import formats
 from pubc.pu.recipes import Recipe
 from pubc.runs.filter_config import FilterConfig
 from pubc.runs.find_expert import Prepared, prepare
+from pubc.runs.folder.given_data import read_given
 from pubc.runs.folder.run_document import begin_document
 from pubc.runs.kept_files import check_format
 from pubc.runs.named_trajectories import Named, bad_in, seeds_in
@@ -52,8 +53,15 @@ class Plan:
     """run.json as the run begins."""
 
 
-def plan(config: FilterConfig, data: Path) -> Plan:
+def plan(
+    config: FilterConfig, data: Path, tell: Callable[[str], None] = lambda sentence: None
+) -> Plan:
     """Read the data, choose the seeds, and check everything that can be checked beforehand.
+
+    Args:
+        config: What was asked for.
+        data: Where the data is.
+        tell: Told what the user should know of the data.
 
     Raises:
         UsageError: The configuration contradicts itself or the data.
@@ -61,8 +69,8 @@ def plan(config: FilterConfig, data: Path) -> Plan:
     """
     recipe = config.make_recipe()
     check_format(config, data)
-    mixed = formats.read(data, config.reading)
-    seeds = choose_seeds(config, mixed)
+    mixed = read_given(data, config.reading, tell)
+    seeds = choose_seeds(config, mixed, tell)
     ready = prepare(mixed, seeds.trajectories, choose_bad(config, mixed), recipe)
     ready = replace(
         ready,

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pubc import formats
 from pubc.errors import DataError, UnknownNameError, UsageError
 from pubc.formats.minari import minari_ids
 from pubc.labels import parts_of, read_labels
 from pubc.runs.filter_config import FilterConfig
+from pubc.runs.folder.given_data import read_given
 from pubc.runs.segments.seed_steps import marked_steps, marked_stretches
 from pubc.select import by_ids, by_source, listed_ids, top_returns
 from pubc.streams import Key
@@ -39,8 +40,8 @@ class Seeds:
     """Which steps are seeds, where that was said of steps."""
 
 
-def choose_seeds(config: FilterConfig, mixed: TrajectorySet) -> Seeds:
-    """The seed positives that a configuration names.
+def choose_seeds(config: FilterConfig, mixed: TrajectorySet, tell: Callable[[str], None]) -> Seeds:
+    """The seed positives that a configuration names; `tell` hears what should be known of them.
 
     Raises:
         UsageError: Two ways to name seeds were given, or one that leads nowhere.
@@ -75,7 +76,7 @@ def choose_seeds(config: FilterConfig, mixed: TrajectorySet) -> Seeds:
     if how == "from":
         assert elsewhere is not None
         options = dataclasses.replace(config.reading, format=None)
-        return Seeds(formats.read(elsewhere, options), asked)
+        return Seeds(read_given(elsewhere, options, tell), asked)
     # Those are chosen for the user, who has said of some what they are not.
     left = np.flatnonzero(~choose_bad(config, mixed))
     if how == "source":

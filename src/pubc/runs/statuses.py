@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-__all__ = ["SOUND", "STATUSES", "StatusWords", "verdict", "words_for"]
+__all__ = [
+    "SOUND",
+    "STATUSES",
+    "StatusWords",
+    "bad_words",
+    "unsound_words",
+    "verdict",
+    "words_for",
+]
+
+_FEW = 8
+"""Ids that a sentence names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,3 +154,27 @@ def verdict(document: Mapping[str, Any]) -> StatusWords:
     if status == "converged" and not document.get("sound"):
         return _UNSOUND
     return words_for(status)
+
+
+def unsound_words(run: Path, document: Mapping[str, Any]) -> str | None:
+    """A sentence for who uses a run whose selection is not sound; None where it is."""
+    if document.get("sound") is not False:
+        return None
+    return (
+        f"the selection of {run} is not sound (status {document.get('status')}); what follows "
+        f"from it may not be either. `pubc report {run}` says why."
+    )
+
+
+def bad_words(bad: Mapping[str, Any]) -> str:
+    """What a run was told to be bad, in words; nothing where it was told nothing.
+
+    Args:
+        bad: As run.json has it.
+    """
+    ids, stretches = bad.get("ids") or [], bad.get("stretches") or []
+    named = ", ".join(map(str, ids[:_FEW])) + (", ..." if len(ids) > _FEW else "")
+    said = [f"{len(ids):,} as a whole: {named}"] if ids else []
+    if stretches:
+        said.append(f"{len(stretches):,} {'stretch' if len(stretches) == 1 else 'stretches'}")
+    return "; ".join(said)

@@ -9,10 +9,11 @@ from typing import Annotated, Any
 import tyro
 
 from pubc import formats
-from pubc.cli.console import say
+from pubc.cli.console import say, warn
 from pubc.cli.dataset_flag import Dataset
 from pubc.formats.core.provenance import provenance
 from pubc.formats.trusted_pickle import read_trusted
+from pubc.runs.folder.given_data import read_given
 from pubc.storage import claim
 
 __all__ = ["COMMAND", "Convert"]
@@ -50,7 +51,7 @@ class Convert:
         if self.i_trust_this_pickle:
             trajectories = read_trusted(self.source, self.reading)
         else:
-            trajectories = formats.read(self.source, self.reading)
+            trajectories = read_given(self.source, self.reading, warn)
         formats.save_sealed(
             self.target,
             trajectories,

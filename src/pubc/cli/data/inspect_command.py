@@ -12,12 +12,13 @@ import numpy as np
 import tyro
 
 from pubc import formats
-from pubc.cli.console import facts, histogram, one_line, say
+from pubc.cli.console import facts, histogram, one_line, say, warn
 from pubc.cli.data.inspect_details import describe_ids, describe_keys, suggest_seeds
 from pubc.cli.dataset_flag import Dataset
 from pubc.formats.core.findings import Findings, plural
 from pubc.formats.core.motion import check_motion
 from pubc.formats.opening.open_dataset import open_dataset
+from pubc.runs.folder.given_data import check_given
 from pubc.storage import MANIFEST
 from pubc.trajectory import Problem, TrajectorySet
 
@@ -51,6 +52,7 @@ class Inspect:
             from pubc.cli.data.inspect_plot import check_place, draw
 
             check_place(self.plot, force=self.force)
+        check_given(self.data, warn)
         opened = open_dataset(self.data, self.reading)
         findings = Findings(self.data, strict=self.reading.strict)
         check_motion(opened.trajectories, findings)

@@ -96,7 +96,7 @@ class Filter:
     def _plan(self, data: Path) -> dict[str, Any]:
         from pubc.runs.plan_run import plan
 
-        planned = plan(self.config, data)
+        planned = plan(self.config, data, warn)
         if not self.json:
             show_plan(planned.document, planned.ready)
         return {**planned.document, "status": "planned"}

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pubc.cli.console import facts, headline, histogram, say, warn
-from pubc.labels import bad_words
-from pubc.runs.statuses import verdict
+from pubc.runs.statuses import bad_words, verdict
 from pubc.storage import read_json
 
 if TYPE_CHECKING:

@@ -58,6 +58,7 @@ class Review:
             )
         from pubc.review.desk import open_desk
         from pubc.review.serve import serve
+        from pubc.runs.folder.given_data import tell_rebuilt
 
         if self.environment is not None:
             spec(self.environment)  # a name that means nothing is refused before anything is read
@@ -69,6 +70,7 @@ class Review:
             environment=self.environment,
         )
         self._announce()
+        tell_rebuilt(desk.data, desk.trajectories, warn)
         document: dict[str, Any] = {
             "data": str(desk.data),
             "trajectories": len(desk.trajectories),
@@ -89,12 +91,15 @@ class Review:
         return {**document, "marks": len(desk.labels)}
 
     def _announce(self) -> None:
+        from pubc.runs.folder.given_data import check_given
         from pubc.runs.folder.run_folder import RunFolder, is_run
 
         if self.labels is not None and not self.labels.exists():
             warn(f"{self.labels} does not exist yet; the first mark makes it.")
         if is_run(self.path):
             warn_unsound(self.path, RunFolder(self.path).read())
+        else:
+            check_given(self.path, warn)
 
     def _tell(self, document: dict[str, Any]) -> None:
         if self.json:

@@ -13,10 +13,11 @@ import numpy as np
 import tyro
 
 from pubc import formats
-from pubc.cli.console import facts, histogram, progress, say, warn_unsound
+from pubc.cli.console import facts, histogram, progress, say, warn, warn_unsound
 from pubc.cli.dataset_flag import Dataset
 from pubc.errors import UsageError
 from pubc.results import key_of
+from pubc.runs.folder.given_data import read_given
 from pubc.runs.spread import HERE, Spread
 from pubc.storage import MANIFEST, WorkFolder, claim, hash_file, lock, sealed_file
 
@@ -68,7 +69,7 @@ class Score:
         trained, document = open_filter(self.filter)
         warn_unsound(self.filter, document)
         threshold = trained.check_threshold()
-        trajectories = formats.read(self.data, self.reading)
+        trajectories = read_given(self.data, self.reading, warn)
         with self._bench() as bench:
             rated = trained.apply(trajectories, bench)
         if self.out is not None:

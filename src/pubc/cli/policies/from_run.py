@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pubc.cli.console import warn_unsound
+from pubc.cli.console import warn, warn_unsound
 from pubc.errors import UsageError
 
 if TYPE_CHECKING:
     from pubc.formats import ReadOptions
     from pubc.trajectory import TrajectorySet
 
-__all__ = ["data_of", "judged_by", "kept_by", "read_weights"]
+__all__ = ["data_of", "judged_by", "kept_by", "read_lesson", "read_weights"]
 
 
 def kept_by(path: Path) -> Path:
@@ -26,14 +26,31 @@ def kept_by(path: Path) -> Path:
     return kept
 
 
+def read_lesson(path: Path, options: ReadOptions) -> TrajectorySet:
+    """What to learn from: a dataset, or what a filter run kept.
+
+    Raises:
+        DataError: It is not what it should be.
+        UsageError: There is no such thing.
+    """
+    from pubc.runs.folder.given_data import read_checked, read_given
+
+    kept = kept_by(path)
+    return (read_given if kept == path else read_checked)(kept, options, warn)
+
+
 def judged_by(path: Path) -> dict[str, Any]:
     """What a policy is to say of the run behind its data, for whoever uses it; or nothing."""
+    from pubc.runs.folder.given_data import run_behind
     from pubc.runs.folder.run_folder import RunFolder, is_run
 
-    if not is_run(path):
+    run = RunFolder(path) if is_run(path) else run_behind(path)
+    if run is None:
         return {}
-    told = RunFolder(path).read()
-    return {"run": {"name": path.resolve().name, **{n: told.get(n) for n in ("sound", "status")}}}
+    told = run.read()
+    return {
+        "run": {"name": run.path.resolve().name, **{n: told.get(n) for n in ("sound", "status")}}
+    }
 
 
 def data_of(weights: Path | None) -> tuple[Path, ReadOptions]:

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pubc import formats
+from pubc.cli.console import warn
 from pubc.errors import DataError, UsageError
+from pubc.runs.folder.given_data import read_given
 
 if TYPE_CHECKING:
     from pubc.trajectory import TrajectorySet
@@ -39,7 +41,7 @@ def read_positives(
         return trajectories[top_returns(trajectories, top)]
     if positives is None:
         return None
-    seeds = formats.read(positives, reading)
+    seeds = read_given(positives, reading, warn)
     here = (trajectories.observation_size, trajectories.action_size)
     there = (seeds.observation_size, seeds.action_size)
     if here != there:

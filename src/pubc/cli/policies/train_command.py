@@ -14,7 +14,7 @@ import tyro
 from pubc import formats
 from pubc.cli.console import facts, headline, progress
 from pubc.cli.dataset_flag import Dataset
-from pubc.cli.policies.from_run import data_of, judged_by, kept_by, read_weights
+from pubc.cli.policies.from_run import data_of, judged_by, read_lesson, read_weights
 from pubc.cli.policies.metric_followers import Follower, open_followers
 from pubc.cli.policies.positives_flag import read_positives
 from pubc.cli.policies.seeds_flag import parse_seeds
@@ -106,7 +106,7 @@ class Train:
         return self.data
 
     def _train(self, followers: list[Follower], ends: contextlib.ExitStack) -> dict[str, Any]:
-        trajectories = formats.read(kept_by(self._source), self.reading)
+        trajectories = read_lesson(self._source, self.reading)
         session = self._session(trajectories)
         run = session.trainer
         for follower in followers:

@@ -31,10 +31,12 @@ from pubc.storage import make_scratch, read_manifest
 from pubc.trajectory import Problem, TrajectorySet
 from pubc.version import __version__
 
-__all__ = ["Opened", "dataset_key", "open_dataset"]
+__all__ = ["REBUILT", "Opened", "dataset_key", "open_dataset"]
 
 OWN = ("store", "npz")
 """Formats whose readers use no parsing library: never isolated, never cached."""
+REBUILT = "cache_rebuilt"
+"""The notice of a cached copy that was wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ def open_dataset(path: Path, options: ReadOptions) -> Opened:
 
 def _with_notice(trajectories: TrajectorySet, wrong: str) -> TrajectorySet:
     notice = Problem(
-        "cache_rebuilt",
+        REBUILT,
         "noticed",
         f"the copy in the cache was not used and the dataset was read again ({wrong}).",
     )

@@ -1,0 +1,103 @@
+"""What every command says of the data that it is given: its cached copy, the run that kept it."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import pubc
+from pubc.formats.opening import cached_copies, trusted_copies
+from pubc.storage import seal
+from tests.cli.calling import run_line
+from tests.pu.piles import pile
+from tests.reliability import quick_recipe
+
+assert quick_recipe  # imported for its recipe
+FILTER = "filter {data} --seed-episodes 0,1 --recipe quick --workers 1"
+LINES = {
+    "inspect": "inspect {data} --json",
+    "convert": "convert {data} new.npz --json",
+    "train": "train {data} --out policy --updates 1 --device cpu --json",
+    "dwbc": "train mixed.npz --algo dwbc --positives {data} --out policy --updates 1 --json",
+    "score": "score {data} --filter run --json",
+    "filter": f"{FILTER} --out new --json",
+    "plan": f"{FILTER} --dry-run --json",
+    "seeds": "filter mixed.npz --seed-from {data} --recipe quick --workers 1 --out new --json",
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("made")
+    mixed = pile([4, 4], steps=30, states=3)
+    pubc.save(folder / "mixed.npz", mixed)
+    pubc.save(folder / "mixed.lerobot", mixed, format="lerobot")
+    from pubc.cli.main import main
+
+    line = FILTER.format(data=folder / "mixed.npz")
+    assert main([*line.split(), "--out", str(folder / "run"), "--json"]) == 0
+    return folder
+
+
+@pytest.fixture
+def world(made, in_folder) -> Path:
+    shutil.copytree(made, in_folder, dirs_exist_ok=True)
+    return in_folder
+
+
+def call(name: str, data: str, capsys) -> tuple[int, str, str]:
+    return run_line(LINES[name].format(data=data), capsys)
+
+
+@pytest.mark.parametrize("name", [name for name in LINES if name != "inspect"])
+def test_a_cached_copy_that_was_edited_is_announced(name, world, capsys, monkeypatch):
+    monkeypatch.setenv("PUBC_CACHE", str(world / "cache"))
+    assert run_line("inspect mixed.lerobot --json", capsys)[0] == 0
+    (copy,) = cached_copies.copies()
+    content = bytearray((copy.path / "actions.npy").read_bytes())
+    content[-4] ^= 1
+    (copy.path / "actions.npy").write_bytes(content)
+    monkeypatch.setattr(trusted_copies, "_believed", set())
+    code, _, err = call(name, "mixed.lerobot", capsys)
+    assert code == (2 if name == "seeds" else 0), err  # all would be seeds
+    (line,) = [line for line in err.splitlines() if "copy in the cache was not used" in line]
+    assert line.startswith("pubc: mixed.lerobot: ")
+    assert "actions.npy" in line
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_what_a_run_kept_must_be_as_it_left_it(name, world, capsys):
+    shutil.copy("mixed.npz", "run/kept.npz")
+    code, _, err = call(name, "run/kept.npz", capsys)
+    assert code == 3
+    assert "kept.npz is not as `pubc filter` wrote it" in err
+    assert not Path("new").exists()
+    assert not Path("new.npz").exists()
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_what_an_unsound_run_kept_is_announced(name, world, capsys):
+    document = json.loads(Path("run/run.json").read_text())
+    document |= {"sound": False, "status": "no_valley"}
+    Path("run/run.json").write_text(json.dumps(document))
+    shutil.copy("mixed.npz", "run/kept.npz")
+    seal(Path("run"), kind="filter")
+    code, _, err = call(name, "run/kept.npz", capsys)
+    told = [line for line in err.splitlines() if "run is not sound (status no_valley)" in line]
+    assert code == (2 if name == "seeds" else 0), err  # all would be seeds
+    assert told
+    if name == "train":
+        config = json.loads(Path("policy/config.json").read_text())
+        assert config["data"]["run"] == {"name": "run", "sound": False, "status": "no_valley"}
+
+
+@pytest.mark.parametrize("name", ["inspect", "convert"])
+@pytest.mark.parametrize("words", ["nobody's JSON", '{"kind": "another program"}'])
+def test_data_beside_somebody_elses_files_is_read_as_ever(words, name, world, capsys):
+    Path("theirs").mkdir()
+    shutil.copy("mixed.npz", "theirs/kept.npz")
+    for file in ("run.json", "manifest.json"):
+        Path("theirs", file).write_text(words)
+    code, _, err = call(name, "theirs/kept.npz", capsys)
+    assert (code, err) == (0, "")
