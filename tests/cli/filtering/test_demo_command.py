@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import pubc
-from pubc.cli.filtering.demo_command import mixture
+from pubc.cli.filtering.demo_command import _refuse_others, mixture
 from pubc.cli.main import main
+from pubc.errors import UsageError
 from tests.brisk import quickened
 from tests.report.build import make_run
 
@@ -42,6 +43,17 @@ def test_the_demo_replaces_nothing_but_an_earlier_demo(name, tmp_path, capsys):
     assert main(["demo", "--out", str(tmp_path)]) == 2
     assert f"{name} is not of an earlier demo" in " ".join(capsys.readouterr().err.split())
     assert _content(tmp_path) == before
+
+
+def test_what_a_demo_killed_at_once_left_is_no_obstacle(tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / ".lock").write_text('{"pid": 1}')
+    (run / ".run.json.tmp-0bbfd16a-27330-4e7ff1f3").write_text("{")
+    _refuse_others(tmp_path / "demo.npz", run, mixture())
+    (run / ".env").write_text("SECRET=1")
+    with pytest.raises(UsageError, match="not of an earlier demo"):
+        _refuse_others(tmp_path / "demo.npz", run, mixture())
 
 
 def test_a_run_that_says_too_little_is_not_an_earlier_demo(tmp_path, capsys):

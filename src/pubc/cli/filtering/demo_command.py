@@ -24,6 +24,7 @@ from pubc.errors import PubcError, UsageError
 from pubc.pu.pile_statistics import survey
 from pubc.runs.filter_config import FilterConfig
 from pubc.runs.folder.run_folder import RunFolder
+from pubc.runs.folder.run_succession import is_free
 from pubc.storage import read_manifest
 from pubc.trajectory import Columns, TrajectorySet
 
@@ -106,13 +107,15 @@ def _is_demo_data(data: Path) -> bool:
 
 
 def _is_demo_run(run: Path, data: Path, mixed: TrajectorySet) -> bool:
+    if is_free(run):  # killed before its first word
+        return True
     # A stranger's run may lack any of these.
     with contextlib.suppress(PubcError, KeyError, TypeError):
         told = RunFolder(run).read()
         asked = told["data"]["path"], told["seed"]["source"], told["truth"]
         same = survey(mixed).fingerprint == told["data"]["fingerprint"]
         return same and asked == (str(data.resolve()), EXPERT, EXPERT)
-    return run.is_dir() and not any(run.iterdir())
+    return False
 
 
 def mixture() -> TrajectorySet:

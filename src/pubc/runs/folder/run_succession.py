@@ -19,7 +19,7 @@ from pubc.storage.disk import disk_words, is_temporary, remove, sweep, temporary
 from pubc.storage.locks import is_lock
 from pubc.storage.manifest import LOCK
 
-__all__ = ["check_place", "claim_run", "run_in_one_go", "run_to_go_on_with"]
+__all__ = ["check_place", "claim_run", "is_free", "run_in_one_go", "run_to_go_on_with"]
 
 
 def check_place(path: Path, *, force: bool) -> None:
@@ -33,10 +33,10 @@ def check_place(path: Path, *, force: bool) -> None:
         UsageError: Something is there that must not be replaced.
         LockedError: A run is at work there.
     """
-    taken = not _is_free(path)
+    taken = not is_free(path)
     if taken and not _holds_run(path):
         raise UsageError(f"{path} exists and is not the folder of a filter run. Choose another.")
-    if not force and not _is_free(successor(path)):
+    if not force and not is_free(successor(path)):
         raise UsageError(
             f"{path}: a run that is to take this place is not finished. Go on with it (pubc filter "
             f"--resume {path}), choose another folder, or pass --force to begin anew."
@@ -47,7 +47,7 @@ def check_place(path: Path, *, force: bool) -> None:
             "another folder, or pass --force to replace it."
         )
     for place in (path, successor(path)):
-        if not _is_free(place):
+        if not is_free(place):
             claim(place, KIND, force=True, draft=DRAFT)
             with lock(place):
                 pass
@@ -69,7 +69,7 @@ def claim_run(path: Path, *, force: bool) -> RunFolder:
     _discard(coming, path)
     if RunFolder(path).finished:
         return RunFolder(coming, path)
-    if not _is_free(path):
+    if not is_free(path):
         _discard(path, path)
     return RunFolder(path)
 
@@ -112,7 +112,7 @@ def run_to_go_on_with(path: Path) -> RunFolder:
     if coming.path.parent.is_dir():
         with disk_words(path):
             sweep(Path(os.path.abspath(path)))
-    if _is_free(coming.path) or has_replaced(path, coming.path, "run.json"):
+    if is_free(coming.path) or has_replaced(path, coming.path, "run.json"):
         _discard(coming.path, path)
     elif coming.finished:
         with lock(coming.path):
@@ -127,7 +127,7 @@ def run_to_go_on_with(path: Path) -> RunFolder:
     return here
 
 
-def _is_free(path: Path) -> bool:
+def is_free(path: Path) -> bool:
     """Whether nothing is there, but for what a run killed before its first word leaves."""
     if path.is_symlink():
         return False
@@ -149,7 +149,7 @@ def _discard(path: Path, of: Path) -> None:
     """Remove a folder of a run; `of` is the place that it has, or was to have."""
     if not os.path.lexists(path):
         return
-    if not _is_free(path):
+    if not is_free(path):
         claim(path, KIND, force=True, draft=DRAFT)
     with lock(path), disk_words(path):
         retire(path, of)
