@@ -336,7 +336,7 @@ def test_w7_the_output_names_the_seeds(data: Path, tmp_path: Path, capsys):
 def test_e4_a_range_with_an_end_that_is_not_there_is_told(data: Path, capsys):
     code, told = failure(capsys, "filter", str(data), "--dry-run", "--seed-episodes", "1-99999")
     assert code == 2
-    assert "No trajectory named '99999'" in told
+    assert "The range '1-99999' begins or ends with a trajectory that is not there" in told
     assert failure(capsys, "filter", str(data), "--dry-run", "--seed-episodes", "9-3")[0] == 2
 
 

@@ -107,6 +107,7 @@ def test_e1_missing_films_and_places_are_refused_in_words(tmp_path):
 def test_e1_what_was_kept_is_inspected_converted_and_trained_on(tmp_path, capsys):
     root = write_with_films(tmp_path / "set", [[0, 1], [2, 3]], LENGTHS)
     run = make_run(tmp_path / "run", 12, 1)
+    (run / "manifest.json").unlink()  # made again below, with what is put into the run
     part(root, run / "kept.lerobot", [0, 2])
     document = {**json.loads((run / "run.json").read_text()), "kept_path": "kept.lerobot"}
     (run / "run.json").write_text(json.dumps(document))
