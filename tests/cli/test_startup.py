@@ -93,7 +93,7 @@ def test_an_interrupt_while_the_result_is_printed_is_one_sentence(monkeypatch, c
     assert capsys.readouterr().err == "pubc: interrupted.\n"
 
 
-@pytest.mark.parametrize("kilobytes", [40_000, 100_000, 120_000, 140_000, 300_000, 500_000])
+@pytest.mark.parametrize("kilobytes", [40_000, 100_000, 120_000, 140_000, 300_000, 700_000])
 @pytest.mark.parametrize("command", ["filter", "inspect"])
 def test_a_memory_limit_ends_in_exit_code_4_or_is_enough(kilobytes, command, tmp_path):
     data = samples.npz(tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import resource
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -10,13 +11,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pubc.errors import InterruptedRun, UnknownNameError, UsageError
+from pubc.errors import EnvironmentFailure, InterruptedRun, UnknownNameError, UsageError
 from pubc.nets.adam import Adam
 from pubc.nets.classifier import Classifier
 
 __all__ = ["Schedule", "fit_classifier", "pick_device"]
 
 Loss = Callable[[Tensor, Tensor], Tensor]
+_ROOM = 1 << 30
+"""Bytes of addresses that training takes at least: 850 MiB of a small file, with torch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +82,17 @@ def pick_device(name: str) -> torch.device:
 
     Raises:
         UsageError: CUDA was asked for and is not there.
+        EnvironmentFailure: A limit on memory leaves no room to compute.
     """
     if name not in ("auto", "cpu", "cuda"):
         raise UnknownNameError("device", name, ("auto", "cpu", "cuda"))
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if 0 <= limit < _ROOM:
+        # A thread of torch that gets no memory ends the process, and nobody can catch that.
+        raise EnvironmentFailure(
+            f"A limit of {limit >> 20:,} MiB on memory (ulimit -v) leaves no room to train. Give "
+            f"at least {_ROOM >> 20:,} MiB."
+        )
     present = torch.cuda.is_available()
     if name == "cuda" and not present:
         raise UsageError(
