@@ -1,4 +1,4 @@
-"""The page on reviewing says what the records of its two benchmarks say."""
+"""The page on reviewing says what the records of its benchmarks say."""
 
 import json
 from pathlib import Path
@@ -66,3 +66,16 @@ def test_the_page_says_how_many_tasks_are_sound_within_twenty_clicks():
             told = f"{name.removesuffix('-v3')} ({run['accuracy']:.1%})".replace("%", " %")
             assert told in PAGE
     assert min(right) >= FALSE
+
+
+def test_the_page_says_how_ten_thousand_scrolled():
+    (record,) = map(json.loads, (DOCS / "dev/review-scrolling.jsonl").read_text().splitlines())
+    paint, frame = (
+        max(time[name] for time in record["times"])
+        for name in ("first_paint_s", "longest_frame_ms")
+    )
+    assert record["episodes"] == 10_000
+    assert f"after {paint:.2f} s at most, and no frame of five times" in PAGE
+    assert f"longer than {frame:.0f} ms" in PAGE
+    assert paint < 3
+    assert frame < 200
