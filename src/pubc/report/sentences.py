@@ -22,7 +22,7 @@ def asked(document: dict[str, Any]) -> str:
     count = len(seed["ids"])
     inside = f"{count:,}" if count else "none of them a whole trajectory"
     bad = bad_words(document.get("bad") or {})
-    known = f" Known to be bad, and never kept: {bad}." if bad else ""
+    known = f" Known to be bad: {bad}." if bad else ""
     return (
         f"Find the trajectories that act like the seeds: {_seeds(seed)} ({inside} in the dataset)."
         f"{known}"

@@ -25,7 +25,8 @@ class FilterConfig:
 
     labels: Path | None = None
     """File of marks: labels.json of `pubc review`, or the flags of LeRobot's visualiser. What is
-    good there, whole or in part, are the seeds; what is bad is never kept."""
+    good there, whole or in part, are the seeds; what is bad as a whole is never
+    kept, and a trajectory with a bad stretch is unsure."""
     seed_top: float | None = None
     """Seeds are this share of the trajectories, by highest return, such as 0.05 or 5%; at least
     two. This is the default, with 0.004."""
