@@ -30,9 +30,18 @@ def test_a_torn_last_line_is_passed_over(tmp_path: Path):
     before = path.read_bytes()
     assert len(read(path)) == 1
     for add in (check, lambda path: append(path, Record({"seed": 1}, {}))):
-        with pytest.raises(DataError, match="last line has no newline and is not JSON"):
+        with pytest.raises(DataError, match="last line is not JSON"):
             add(path)
     assert path.read_bytes() == before
+
+
+def test_somebodys_text_is_not_added_to(tmp_path: Path):
+    path = tmp_path / "notes.txt"
+    path.write_text("bought: apples\n")
+    for add in (check, lambda path: append(path, Record({"seed": 1}, {}))):
+        with pytest.raises(DataError, match="last line is not JSON"):
+            add(path)
+    assert path.read_text() == "bought: apples\n"
 
 
 def test_a_whole_last_line_without_a_newline_is_completed(tmp_path: Path):

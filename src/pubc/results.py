@@ -48,7 +48,7 @@ def append(path: Path, *records: Record) -> None:
     """Add records to a file of JSON lines in one step; nothing that is in it is ever removed.
 
     Raises:
-        DataError: The file ends in half a line.
+        DataError: The file ends in something else than a line of JSON.
     """
     append_lines(path, *(record.document() for record in records))
 
@@ -57,7 +57,7 @@ def check(path: Path) -> None:
     """Refuse a file that no record can be added to, before the record is computed.
 
     Raises:
-        DataError: The file ends in half a line.
+        DataError: The file ends in something else than a line of JSON.
         UsageError: It lies in a folder that pubc sealed.
     """
     check_target(path)

@@ -54,15 +54,34 @@ def call(name: str, data: str, capsys) -> tuple[int, str, str]:
 def test_a_cached_copy_that_was_edited_is_announced(name, world, capsys, monkeypatch):
     monkeypatch.setenv("PUBC_CACHE", str(world / "cache"))
     assert run_line("inspect mixed.lerobot --json", capsys)[0] == 0
+    edit_the_copy(monkeypatch)
+    code, _, err = call(name, "mixed.lerobot", capsys)
+    assert code == (2 if name == "seeds" else 0), err  # all would be seeds
+    announced(err, "mixed.lerobot")
+
+
+def test_so_is_that_of_the_data_behind_a_run(world, capsys, monkeypatch):
+    monkeypatch.setenv("PUBC_CACHE", str(world / "cache"))
+    line = FILTER.format(data="mixed.lerobot")
+    assert run_line(f"{line} --out judged --json", capsys)[0] == 0
+    edit_the_copy(monkeypatch)
+    line = "weights judged --for d3rlpy --min-segment 5 --out segments.h5 --json"
+    code, _, err = run_line(line, capsys)
+    assert code == 0, err
+    announced(err, str(world / "mixed.lerobot"))
+
+
+def edit_the_copy(monkeypatch) -> None:
     (copy,) = cached_copies.copies()
     content = bytearray((copy.path / "actions.npy").read_bytes())
     content[-4] ^= 1
     (copy.path / "actions.npy").write_bytes(content)
     monkeypatch.setattr(trusted_copies, "_believed", set())
-    code, _, err = call(name, "mixed.lerobot", capsys)
-    assert code == (2 if name == "seeds" else 0), err  # all would be seeds
+
+
+def announced(err: str, data: str) -> None:
     (line,) = [line for line in err.splitlines() if "copy in the cache was not used" in line]
-    assert line.startswith("pubc: mixed.lerobot: ")
+    assert line.startswith(f"pubc: {data}: ")
     assert "actions.npy" in line
 
 

@@ -123,7 +123,7 @@ def test_a_signal_at_a_moment_is_one_sentence(name, number, moment, worker, tmp_
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 @pytest.mark.parametrize("name", STRUCK)
 def test_a_signal_at_thirty_moments_is_one_sentence(name, number, worker, tmp_path):
     moments = [(n + 0.5) / 30 for n in range(30)]

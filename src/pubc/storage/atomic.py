@@ -166,7 +166,7 @@ def append_lines(path: Path, *documents: Mapping[str, Any], own: bool = False) -
             was never acknowledged, and is cut off. Never say so of a file that a user named.
 
     Raises:
-        DataError: The last line is half a line, and the file is not our own.
+        DataError: The last line is no JSON, and the file is not our own.
         EnvironmentFailure: The disk said no; the file is as it was.
     """
     lines = "".join(json.dumps(one, allow_nan=False) + "\n" for one in documents).encode()
@@ -204,14 +204,15 @@ def _undo_killed(path: Path) -> None:
 def _append(path: Path, lines: bytes, *, own: bool) -> None:
     with disk_words(path), path.open("ab+", buffering=0) as file:
         before = file.seek(0, os.SEEK_END)
-        tail = _open_line(path)
-        if tail and _is_json(tail):
-            lines = b"\n" + lines
-        elif tail and own:
-            before -= len(tail)
-            file.truncate(before)
-        elif tail:
-            _refuse_half(path)
+        last = _last_line(path)
+        if not own:
+            _check_last(path, last)
+        if last and not last.endswith(b"\n"):
+            if _is_json(last):
+                lines = b"\n" + lines
+            else:
+                before -= len(last)
+                file.truncate(before)
         try:
             if file.write(lines) != len(lines):
                 file.write(lines[file.seek(0, os.SEEK_END) - before :])
@@ -225,25 +226,24 @@ def check_lines(path: Path) -> None:
     """Refuse a file that `append_lines` would refuse, before hours are spent on the line.
 
     Raises:
-        DataError: The last line is half a line.
+        DataError: The last line is no JSON.
     """
     if os.path.lexists(path):
         with disk_words(path):
             _undo_killed(path)
-            tail = _open_line(path)
-        if tail and not _is_json(tail):
-            _refuse_half(path)
+            last = _last_line(path)
+        _check_last(path, last)
 
 
-def _open_line(path: Path) -> bytes:
-    """What follows the last newline of a file."""
+def _last_line(path: Path) -> bytes:
+    """The last line of a file, with its newline if it has one."""
     with path.open("rb") as file:
         at, tail = file.seek(0, os.SEEK_END), b""
-        while at and b"\n" not in tail:
+        while at and b"\n" not in tail[:-1]:
             step = min(at, 1 << 16)
             at = file.seek(at - step)
             tail = file.read(step) + tail
-    return tail[tail.rfind(b"\n") + 1 :]
+    return tail[tail.rfind(b"\n", 0, -1) + 1 :]
 
 
 def _is_json(line: bytes) -> bool:
@@ -254,9 +254,12 @@ def _is_json(line: bytes) -> bool:
     return True
 
 
-def _refuse_half(path: Path) -> None:
+def _check_last(path: Path, line: bytes) -> None:
+    """Refuse somebody's text, and half a line that is not ours."""
+    if not line.strip() or _is_json(line):
+        return
     raise DataError(
-        f"{path}: its last line has no newline and is not JSON, so nothing can follow it. "
+        f"{path}: its last line is not JSON, so no line of JSON can follow it. "
         "Complete or delete that line, or choose another file.",
         code="bad_json",
     )

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from pubc.cli.console import facts, say, warn_unsound
+from pubc.cli.console import facts, say, warn, warn_unsound
 from pubc.errors import UsageError
 from pubc.storage import claim
 
@@ -97,13 +97,13 @@ class Weights:
             return {"next": _LOADER.format(data=data, out=str(out))}
         if self.trainer == "d3rlpy":
             count = tables.write_buffer(
-                out, judged, shortest=self.min_segment, overwrite=self.force
+                out, judged, warn, shortest=self.min_segment, overwrite=self.force
             )
             return {
                 "segments": count,
                 "next": f"d3rlpy.dataset.ReplayBuffer.load({str(out)!r}, ...)",
             }
-        count = tables.write_mask_file(out, judged, least=self.least, overwrite=self.force)
+        count = tables.write_mask_file(out, judged, warn, least=self.least, overwrite=self.force)
         told = f"train.data={out} train.hdf5_filter_key={tables.MASK}"
         return {"demonstrations": count, "next": f"in the configuration of robomimic: {told}"}
 

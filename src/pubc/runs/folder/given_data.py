@@ -20,9 +20,10 @@ from pubc.trajectory import TrajectorySet
 if TYPE_CHECKING:
     from pubc.runs.folder.run_folder import RunFolder
 
-__all__ = ["check_given", "read_checked", "read_given", "run_behind", "tell_rebuilt"]
+__all__ = ["Tell", "check_given", "read_checked", "read_given", "run_behind", "tell_rebuilt"]
 
 Tell = Callable[[str], None]
+"""Takes a sentence for the user."""
 
 
 def read_given(path: Path, options: formats.ReadOptions, tell: Tell) -> TrajectorySet:

@@ -14,6 +14,7 @@ from pubc.errors import DataError, UsageError
 from pubc.pu.pile_statistics import survey
 from pubc.pu.steps.cut_segments import LEVEL, worst_of
 from pubc.runs.folder.document_types import reading_options
+from pubc.runs.folder.given_data import Tell, read_checked
 from pubc.runs.folder.run_folder import RunFolder
 from pubc.runs.segments.segment_set import cut_segments
 from pubc.runs.segments.steps_file import STEPS_FILE, read_steps
@@ -24,7 +25,6 @@ __all__ = [
     "MASK",
     "TABLE_KIND",
     "JudgedRun",
-    "data_of_run",
     "lerobot_line",
     "rabc_progress",
     "read_judged",
@@ -99,7 +99,7 @@ def read_judged(folder: Path) -> JudgedRun:
     return JudgedRun(folder, document)
 
 
-def data_of_run(run: JudgedRun) -> tuple[Path, formats.ReadOptions, TrajectorySet]:
+def _data_of_run(run: JudgedRun, tell: Tell) -> tuple[Path, formats.ReadOptions, TrajectorySet]:
     """The data behind a run, read as the run read it.
 
     Raises:
@@ -110,7 +110,7 @@ def data_of_run(run: JudgedRun) -> tuple[Path, formats.ReadOptions, TrajectorySe
     if place is None:
         raise UsageError(f"{run.folder}: its data was made in memory, so there is no file of it.")
     options = reading_options(run.document)
-    trajectories = formats.read(Path(place), options)
+    trajectories = read_checked(Path(place), options, tell)
     run.check_data(trajectories)
     return Path(place), options, trajectories
 
@@ -174,13 +174,15 @@ def write_weights(out: Path, weights: Floats, *, overwrite: bool) -> None:
         np.save(file, weights, allow_pickle=False)
 
 
-def write_buffer(out: Path, run: JudgedRun, *, shortest: int, overwrite: bool) -> int:
+def write_buffer(out: Path, run: JudgedRun, tell: Tell, *, shortest: int, overwrite: bool) -> int:
     """Write the expert's segments as a d3rlpy buffer; how many there are.
+
+    `tell` is told, in a sentence each, what a user should know of the data.
 
     Raises:
         UsageError: None is long enough.
     """
-    _, _, trajectories = data_of_run(run)
+    _, _, trajectories = _data_of_run(run, tell)
     nobody = np.zeros(len(trajectories), dtype=np.bool_)
     said: list[str] = []
     made = cut_segments(
@@ -192,15 +194,17 @@ def write_buffer(out: Path, run: JudgedRun, *, shortest: int, overwrite: bool) -
     return len(made)
 
 
-def write_mask_file(out: Path, run: JudgedRun, *, least: float, overwrite: bool) -> int:
+def write_mask_file(out: Path, run: JudgedRun, tell: Tell, *, least: float, overwrite: bool) -> int:
     """Copy a robomimic file with a mask of demonstrations that are the expert's almost throughout.
+
+    `tell` is told, in a sentence each, what a user should know of the data.
 
     Raises:
         UsageError: The data is no robomimic file, or no demonstration is.
     """
     from pubc.formats.robomimic.robomimic_read import write_mask
 
-    place, options, _ = data_of_run(run)
+    place, options, _ = _data_of_run(run, tell)
     if run.document["data"]["format"] != "robomimic":
         raise UsageError(
             f"A mask is for robomimic files, and {place} is {run.document['data']['format']}."
