@@ -176,6 +176,21 @@ def test_a_seed_that_rounds_and_evidence_drop_is_named_and_the_rest_is_believed(
     found = weigh(SELECTED, NOBODY, "converged", opinion, seeds, NOBODY)
     assert found.lonely_seeds == (30,)
     assert found.status == "converged"
+
+
+def test_one_seed_of_four_that_evidence_does_not_find_is_named_where_it_is_sure_of_the_others():
+    seeds = SEEDS.copy()
+    seeds[30] = True
+    opinion = replace(AGREES, seeds=4, seeds_found=0.75)
+    found = weigh(SELECTED, NOBODY, "no_valley", opinion, seeds, NOBODY)
+    assert found.lonely_seeds == (30,)
+    assert "position 30 looks like another policy" in found.doubts[-1]
+    divided = replace(opinion, doubt=np.where(SEEDS, 0.25, 0.0))
+    assert not weigh(SELECTED, NOBODY, "no_valley", divided, seeds, NOBODY).lonely_seeds
+    seeds[31] = True
+    assert not weigh(SELECTED, NOBODY, "no_valley", opinion, seeds, NOBODY).lonely_seeds
+    seeds[:] = False
+    seeds[[0, 1, 30]] = True
     assert not weigh(SELECTED, NOBODY, "no_valley", opinion, seeds, NOBODY).lonely_seeds
 
 

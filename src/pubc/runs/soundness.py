@@ -60,6 +60,10 @@ SEEDS_FOUND_OF_FEW = 0.5
 """The same of one or two seeds."""
 DIVIDED = 0.375
 """From here on the votes are divided about a trajectory."""
+SURE = 0.125
+"""Up to here they are sure of it."""
+ENOUGH_SEEDS = 4
+"""From so many seeds on, one that evidence does not find may be told from the others."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -238,12 +242,20 @@ def _stands_alone(opinion: Opinion) -> bool:
 
 
 def _lonely(opinion: Opinion, selected: Mask, seeds: Mask, status: str) -> tuple[int, ...]:
-    """Seeds that every vote puts on the other side, or that evidence and sound rounds do."""
-    named = set(opinion.lonely_seeds.tolist())
+    """Seeds that look like another policy.
+
+    Those that every vote puts on the other side, that evidence and sound rounds put there, or the
+    one that evidence does not find while it is sure of all the others.
+    """
+    own, looked = seeds[opinion.looked], opinion.looked
+    missed = own & ~opinion.kept
+    sure_of_others = bool((opinion.doubt[own & ~missed] <= SURE).all())
+    odd_one_out = missed.sum() == 1 and own.sum() >= ENOUGH_SEEDS and sure_of_others
     if status == "converged":
-        looked = opinion.looked
-        named |= set(looked[(seeds & ~selected)[looked] & ~opinion.kept].tolist())
-    return tuple(sorted(named))
+        missed &= ~selected[looked]
+    elif not odd_one_out:
+        missed[:] = False
+    return tuple(sorted({*opinion.lonely_seeds.tolist(), *looked[missed].tolist()}))
 
 
 def _seeds_found(opinion: Opinion, named: int) -> float:
@@ -293,6 +305,6 @@ def _doubts(
 
 def _about_seed(position: int) -> str:
     return (
-        f"The seed at position {position} looks like another policy: whoever judges it without "
-        "itself puts it on the other side. Check it, or leave it out."
+        f"The seed at position {position} looks like another policy: judged without itself it "
+        "is on the other side. Check it, or leave it out."
     )
