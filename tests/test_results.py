@@ -1,10 +1,11 @@
 """Records: keyed by what was asked for, readable after a kill."""
 
+import os
 from pathlib import Path
 
 import pytest
 
-from pubc.errors import DataError
+from pubc.errors import DataError, UsageError
 from pubc.results import Record, append, check, key_of, read
 
 
@@ -30,18 +31,33 @@ def test_a_torn_last_line_is_passed_over(tmp_path: Path):
     before = path.read_bytes()
     assert len(read(path)) == 1
     for add in (check, lambda path: append(path, Record({"seed": 1}, {}))):
-        with pytest.raises(DataError, match="last line is not JSON"):
+        with pytest.raises(DataError, match="last line is not a JSON object"):
             add(path)
     assert path.read_bytes() == before
 
 
 def test_somebodys_text_is_not_added_to(tmp_path: Path):
     path = tmp_path / "notes.txt"
-    path.write_text("bought: apples\n")
-    for add in (check, lambda path: append(path, Record({"seed": 1}, {}))):
-        with pytest.raises(DataError, match="last line is not JSON"):
-            add(path)
-    assert path.read_text() == "bought: apples\n"
+    for words in ("bought: apples\n", "thesis\n\n", "a,b\n1\n2\n"):
+        path.write_text(words)
+        for add in (check, lambda path: append(path, Record({"seed": 1}, {}))):
+            with pytest.raises(DataError, match="last line is not a JSON object"):
+                add(path)
+        assert path.read_text() == words
+
+
+@pytest.mark.parametrize("words", ['{"my": "settings"}', '{"my": "settings"}\n', "{}\n{}\n"])
+def test_records_are_added_to_records_alone(words, tmp_path: Path):
+    path = tmp_path / "settings.json"
+    path.write_text(words)
+    with pytest.raises(DataError, match="line 1 is not a record of pubc"):
+        check(path)
+
+
+def test_a_pipe_gets_no_records(tmp_path: Path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UsageError, match="is not a file"):
+        check(tmp_path / "pipe")
 
 
 def test_a_whole_last_line_without_a_newline_is_completed(tmp_path: Path):

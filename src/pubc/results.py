@@ -57,11 +57,14 @@ def check(path: Path) -> None:
     """Refuse a file that no record can be added to, before the record is computed.
 
     Raises:
-        DataError: The file ends in something else than a line of JSON.
-        UsageError: It lies in a folder that pubc sealed.
+        DataError: The file holds something else than records.
+        UsageError: It is no file, or lies in a folder that pubc sealed.
     """
     check_target(path)
     check_lines(path)
+    if path.exists():
+        # What has no newline at its end is a whole line, or was refused.
+        _parse(path, path.read_bytes().removesuffix(b"\n").split(b"\n"))
 
 
 def read(path: Path) -> list[Record]:
@@ -70,11 +73,12 @@ def read(path: Path) -> list[Record]:
     Raises:
         DataError: A line is not a record.
     """
-    if not path.exists():
-        return []
-    lines = path.read_bytes().split(b"\n")
+    return _parse(path, path.read_bytes().split(b"\n")[:-1]) if path.exists() else []
+
+
+def _parse(path: Path, lines: list[bytes]) -> list[Record]:
     records = []
-    for number, line in enumerate(lines[:-1], start=1):
+    for number, line in enumerate(lines if lines != [b""] else (), start=1):
         try:
             document = parse_json(line)
             cell = document.pop("cell")

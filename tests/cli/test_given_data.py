@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import pubc
+from pubc.formats import save_sealed
 from pubc.formats.opening import cached_copies, trusted_copies
 from pubc.storage import seal
 from tests.cli.calling import run_line
@@ -93,6 +94,35 @@ def test_what_a_run_kept_must_be_as_it_left_it(name, world, capsys):
     assert "kept.npz is not as `pubc filter` wrote it" in err
     assert not Path("new").exists()
     assert not Path("new.npz").exists()
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_what_an_unfinished_run_kept_is_refused(name, world, capsys):
+    Path("run/manifest.json").unlink()
+    code, _, err = call(name, "run/kept.npz", capsys)
+    assert code == 3
+    assert "the run is not finished" in err
+
+
+@pytest.mark.parametrize("name", LINES)
+@pytest.mark.parametrize("suffix", [".npz", ".store"])
+def test_data_with_a_manifest_must_be_as_that_says(name, suffix, world, capsys):
+    data = Path(f"sealed{suffix}")
+    save_sealed(data, pubc.load("mixed.npz"))
+    changed = data / "actions.npy" if data.is_dir() else data
+    content = bytearray(changed.read_bytes())
+    content[len(content) // 2] ^= 1
+    changed.write_bytes(content)
+    code, _, err = call(name, str(data), capsys)
+    assert code == 3
+    assert f"{changed.name} is not as pubc wrote it" in err
+
+
+def test_a_folder_of_data_may_be_added_to(world, capsys):
+    save_sealed(Path("sealed.lerobot"), pubc.load("mixed.npz"), format="lerobot")
+    Path("sealed.lerobot/README.md").write_text("mine")
+    code, _, err = call("convert", "sealed.lerobot", capsys)
+    assert (code, err) == (0, "")
 
 
 @pytest.mark.parametrize("name", LINES)

@@ -16,7 +16,9 @@ import pubc
 from pubc.collect import Request, collect, collecting, custom, find
 from pubc.collect.mixtures import work_folder
 from pubc.errors import DataError, EnvironmentFailure, UsageError
+from pubc.formats import save_sealed
 from pubc.storage import read_json, verify
+from tests.pu.piles import pile
 
 pytest.importorskip("mujoco")
 SMALL = Request(find("ant:E+E+W+N"), None, 2, seed_steps=150)
@@ -177,6 +179,31 @@ def test_the_parts_of_another_request_are_not_mixed_in(tmp_path: Path):
     first.close()
     with pytest.raises(UsageError, match="parts of another collection"):
         next(collecting(replace(STEPS, random_seed=5), tmp_path / "x.npz"))
+
+
+def test_what_came_to_be_there_since_a_kill_stays(tmp_path: Path):
+    first = collecting(STEPS, tmp_path / "x.npz")
+    while not list(work_folder(tmp_path / "x.npz").glob("*.safetensors")):
+        next(first)
+    first.close()
+    save_sealed(tmp_path / "x.npz", pile([2], steps=5))
+    before = (tmp_path / "x.npz").read_bytes()
+    with pytest.raises(UsageError, match=r"x.npz exists already"):
+        collect(STEPS, tmp_path / "x.npz")
+    assert (tmp_path / "x.npz").read_bytes() == before
+    (tmp_path / "x.npz").unlink()
+    (tmp_path / "x.npz.manifest.json").unlink()
+    assert collect(STEPS, tmp_path / "x.npz").steps == 1400
+
+
+def test_what_came_to_be_there_while_it_played_stays(tmp_path: Path):
+    playing = collecting(replace(STEPS, steps_per_source=60), tmp_path / "x.npz")
+    next(playing)
+    save_sealed(tmp_path / "x.npz", pile([2], steps=5))
+    before = (tmp_path / "x.npz").read_bytes()
+    with pytest.raises(UsageError, match=r"x.npz exists already"):
+        list(playing)
+    assert (tmp_path / "x.npz").read_bytes() == before
 
 
 def test_two_runs_at_one_target_are_refused(tmp_path: Path):

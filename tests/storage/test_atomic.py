@@ -304,7 +304,7 @@ def test_a_torn_line_is_cut_off_only_in_a_file_of_our_own(tmp_path):
     append_lines(path, {"n": 1})
     with path.open("ab") as file:
         file.write(b'{"n": 2, "torn')
-    with pytest.raises(DataError, match="last line is not JSON"):
+    with pytest.raises(DataError, match="last line is not a JSON object"):
         append_lines(path, {"n": 3})
     assert path.read_bytes().endswith(b"torn"), "a file that a user named is never cut"
     append_lines(path, {"n": 3}, own=True)
@@ -346,6 +346,6 @@ def test_half_a_line_goes_only_where_a_note_proves_it_ours(tmp_path):
     assert not gone.exists()
     gone.write_text(json.dumps({"at": len(whole), "lines": line}))
     path.write_bytes(whole + b"my own notes")  # a stranger's, although a note is there
-    with pytest.raises(DataError, match="not JSON"):
+    with pytest.raises(DataError, match="not a JSON object"):
         append_lines(path, {"c": 3})
     assert path.read_bytes() == whole + b"my own notes"

@@ -117,8 +117,20 @@ def test_an_unfinished_folder_is_known_by_its_draft(tmp_path):
     claim(tmp_path / "run", "filter", force=True, draft=draft)
     assert "pubc did not write" in refused(tmp_path / "run", "filter")
     assert "pubc did not write" in refused(tmp_path / "run", "report", draft=draft)
-    (tmp_path / "run" / "thesis.tex").write_text("years")
-    assert "pubc did not write" in refused(tmp_path / "run", "filter", draft=draft)
+    for name in ("thesis.tex", "rounds/notes/thesis.npz"):
+        (tmp_path / "run" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "run" / name).write_text("years")
+        assert "pubc did not write" in refused(tmp_path / "run", "filter", draft=draft)
+        (tmp_path / "run" / name).unlink()
+
+
+def test_a_lock_that_is_somebody_elses_stays(tmp_path):
+    with atomic_folder(tmp_path / "store", kind="store") as new:
+        (new / "a.npy").write_bytes(b"a")
+    (tmp_path / "store" / ".lock").write_text("my notes")
+    assert "holds .lock" in refused(tmp_path / "store", "store")
+    (tmp_path / "store" / ".lock").write_text("")
+    claim(tmp_path / "store", "store", force=True)
 
 
 def test_what_a_killed_write_left_is_no_stranger(tmp_path):

@@ -9,6 +9,7 @@ with the same request goes on from there.
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -23,13 +24,17 @@ from pubc.collect.worker_pool import Sizes, Task, WorkerPool
 from pubc.errors import EnvironmentFailure, UsageError
 from pubc.formats import KINDS, save_sealed
 from pubc.formats.opening.detect import format_for_new
-from pubc.storage import WorkFolder, claim, lock, sealed_file, write_json
+from pubc.storage import MANIFEST, WorkFolder, claim, hash_file, lock, sealed_file, write_json
+from pubc.storage.disk import disk_words
+from pubc.storage.manifest import sidecar
 from pubc.trajectory import TrajectorySet
 
 __all__ = ["Collected", "Progress", "collect", "collecting", "work_folder"]
 
 SEED_SOURCE = "seed positives"
-_PARTS = ("[0-9][0-9]-*-*x*.safetensors", "flat-*.npy", "worker-*.log")
+_WRITING = "writing"
+"""In a work folder from when its targets are written: what stands there since is its own."""
+_PARTS = ("[0-9][0-9]-*-*x*.safetensors", "flat-*.npy", "worker-*.log", _WRITING)
 """Every file of a collection that is not complete."""
 _COPIES = 3.6
 """Parts, flat columns and the target, with a fifth to spare."""
@@ -105,9 +110,7 @@ def collecting(
     if processes < 1:
         raise UsageError(f"--processes must be at least 1. Got {processes}.")
     place = WorkFolder(work_folder(out), "collection", _PARTS)
-    work, resuming = place.path, _prepare(request, out, place, overwrite)
-    # A resumed run was allowed to write its targets when it began.
-    overwrite = overwrite or resuming
+    work, overwrite = place.path, _prepare(request, out, place, overwrite)
     under_way: list[SourceProgress] = []
     written = None
     with lock(work):
@@ -135,27 +138,44 @@ def seed_path(request: Request, out: Path) -> Path | None:
 
 
 def _prepare(request: Request, out: Path, work: WorkFolder, overwrite: bool) -> bool:
-    """Check the target and open the work folder; whether an earlier run goes on."""
+    """Check the targets and open the work folder; whether the targets may be replaced."""
     plan, known = request.plan(), work.about()
-    if known is not None and known != plan and not overwrite:
+    resuming = known is not None and known.get("plan") == plan
+    if known is not None and not resuming and not overwrite:
         raise UsageError(
             f"{work.path} holds the parts of another collection. Repeat that command to finish "
             "it, choose another name, or pass --force to discard them."
         )
-    # A resumed run was allowed to replace its own kind when it began, and no more.
-    _claim(request, out, force=overwrite or known == plan)
-    if known is not None and known != plan:
+    found = {path.name: _standing(path) for path in _targets(request, out)}
+    if known is not None and resuming:
+        # It may replace what it was allowed to when it began, and what it wrote itself.
+        allowed = known.get("replace") is True and known.get("found") == found
+        overwrite = overwrite or allowed or (work.path / _WRITING).exists()
+    _claim(request, out, force=overwrite)
+    if known is not None and not resuming:
         with lock(work.path):
             work.remove()
-    work.begin(plan)
-    return known == plan
+    work.begin({"plan": plan, "replace": overwrite, "found": found})
+    return overwrite
+
+
+def _targets(request: Request, out: Path) -> list[Path]:
+    beside = seed_path(request, out)
+    return [out] if beside is None else [out, beside]
+
+
+def _standing(path: Path) -> str | None:
+    """What tells a result that stands somewhere from any other."""
+    manifest = path / MANIFEST if path.is_dir() else sidecar(path)
+    if manifest.is_file():
+        return hash_file(manifest)
+    return "without a manifest" if os.path.lexists(path) else None
 
 
 def _claim(request: Request, out: Path, *, force: bool) -> None:
     """See that the mixture and the seed positives may be written."""
-    for target in (out, seed_path(request, out)):
-        if target is not None:
-            claim(target, *KINDS, force=force)
+    for target in _targets(request, out):
+        claim(target, *KINDS, force=force)
 
 
 def _play(
@@ -254,6 +274,10 @@ def _write(
     metadata = request.metadata()
     trajectories, marked = assemble(request, mixture, work, metadata)
     beside = seed_path(request, out)
+    # Hours have passed: what came to be there meanwhile is somebody's.
+    _claim(request, out, force=overwrite)
+    with disk_words(work):
+        (work / _WRITING).touch()
     for each in under_way:
         if each.source == SEED_SOURCE and beside is not None:
             seeds = seed_positives(each, request.recipe.expert.name, metadata)

@@ -13,6 +13,7 @@ from pubc.errors import UsageError
 from pubc.formats.opening.detect import detect
 from pubc.runs.filter_config import FilterConfig
 from pubc.runs.find_expert import Result
+from pubc.runs.folder.run_folder import KEPT_FILES
 from pubc.runs.segments.segment_set import check_segment_options
 from pubc.trajectory import TrajectorySet
 
@@ -57,10 +58,13 @@ def write_kept(
         return name
     own = config.reading.format or detect(source)
     wanted = config.to or own
+    name = f"kept.{_SUFFIX.get(wanted, wanted)}"
     if wanted == own and source.is_file():
-        name = "kept" + "".join(source.suffixes[-2:] if wanted == "diffusion" else [source.suffix])
-    else:
-        name = f"kept.{_SUFFIX.get(wanted, wanted)}"
+        # Under any other suffix an unfinished run could not tell it from somebody's file.
+        for suffix in ("".join(source.suffixes[-2:]), source.suffix):
+            if suffix[1:] in KEPT_FILES:
+                name = f"kept{suffix}"
+                break
     if wanted == own:
         module = formats.get(own)
         if hasattr(module, "subset") or hasattr(module, "write"):

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from pubc.pu.second_opinion.controls import Controls, check_controls
 from pubc.pu.second_opinion.evidence import EVIDENCE
 from pubc.pu.second_opinion.held_out import FEWEST_SEEDS
+from pubc.pu.second_opinion.lonely_seeds import name_seeds, seed_words
 from pubc.pu.second_opinion.marks_as_test import marks_say, marks_words
 from pubc.pu.second_opinion.opinion import Opinion
 from pubc.pu.second_opinion.reasons import reasons_for
@@ -60,10 +61,6 @@ SEEDS_FOUND_OF_FEW = 0.5
 """The same of one or two seeds."""
 DIVIDED = 0.375
 """From here on the votes are divided about a trajectory."""
-SURE = 0.125
-"""Up to here they are sure of it."""
-ENOUGH_SEEDS = 4
-"""From so many seeds on, one that evidence does not find may be told from the others."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,10 +138,10 @@ def weigh(
         status = "evidence_decides"
     elif status == "converged" and not confirms(opinion, selected):
         status = "evidence_disagrees"
-    named = _lonely(opinion, selected, seeds, status)
+    named = name_seeds(opinion, selected, seeds, converged=status == "converged")
     status = _contradicted(status, opinion, len(named), controls, too_much)
     doubts = _doubts(opinion, None if agree else agreement, controls, by_evidence, too_much)
-    doubts += tuple(map(_about_seed, named))
+    doubts += tuple(map(seed_words, named))
     marks = marks_say(opinion, foretold, int(known_bad.sum()))
     status, doubts = _after_marks(status, doubts, foretold, marks, by_evidence and found)
     # Where two that are to be believed differ either may be right, elsewhere the votes tell.
@@ -241,23 +238,6 @@ def _stands_alone(opinion: Opinion) -> bool:
     return like_seeds or (opinion.support >= FAR and count >= FAR_IN and not few)
 
 
-def _lonely(opinion: Opinion, selected: Mask, seeds: Mask, status: str) -> tuple[int, ...]:
-    """Seeds that look like another policy.
-
-    Those that every vote puts on the other side, that evidence and sound rounds put there, or the
-    one that evidence does not find while it is sure of all the others.
-    """
-    own, looked = seeds[opinion.looked], opinion.looked
-    missed = own & ~opinion.kept
-    sure_of_others = bool((opinion.doubt[own & ~missed] <= SURE).all())
-    odd_one_out = missed.sum() == 1 and own.sum() >= ENOUGH_SEEDS and sure_of_others
-    if status == "converged":
-        missed &= ~selected[looked]
-    elif not odd_one_out:
-        missed[:] = False
-    return tuple(sorted({*opinion.lonely_seeds.tolist(), *looked[missed].tolist()}))
-
-
 def _seeds_found(opinion: Opinion, named: int) -> float:
     """Share of the seeds that evidence keeps, without those that were named."""
     return opinion.seeds_found * opinion.seeds / max(1, opinion.seeds - named)
@@ -301,10 +281,3 @@ def _doubts(
             "policy. Add seeds that start where the dropped ones do."
         )
     return tuple(said)
-
-
-def _about_seed(position: int) -> str:
-    return (
-        f"The seed at position {position} looks like another policy: judged without itself it "
-        "is on the other side. Check it, or leave it out."
-    )

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pubc.errors import DataError
+from pubc.errors import DataError, UsageError
 from pubc.storage.disk import (
     disk_words,
     exchange,
@@ -226,9 +226,12 @@ def check_lines(path: Path) -> None:
     """Refuse a file that `append_lines` would refuse, before hours are spent on the line.
 
     Raises:
-        DataError: The last line is no JSON.
+        DataError: The last line is no JSON object.
+        UsageError: It is a folder, a pipe or a device.
     """
     if os.path.lexists(path):
+        if not path.is_file():
+            raise UsageError(f"{path} is not a file, so no line can be added to it.")
         with disk_words(path):
             _undo_killed(path)
             last = _last_line(path)
@@ -248,18 +251,17 @@ def _last_line(path: Path) -> bytes:
 
 def _is_json(line: bytes) -> bool:
     try:
-        json.loads(line)
+        return isinstance(json.loads(line), dict)
     except (ValueError, RecursionError):
         return False
-    return True
 
 
 def _check_last(path: Path, line: bytes) -> None:
     """Refuse somebody's text, and half a line that is not ours."""
-    if not line.strip() or _is_json(line):
+    if not line or _is_json(line):
         return
     raise DataError(
-        f"{path}: its last line is not JSON, so no line of JSON can follow it. "
+        f"{path}: its last line is not a JSON object, so no other can follow it. "
         "Complete or delete that line, or choose another file.",
         code="bad_json",
     )

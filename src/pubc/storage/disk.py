@@ -17,13 +17,16 @@ from pathlib import Path
 from pubc.errors import EnvironmentFailure, UsageError
 
 __all__ = [
+    "LOCK",
     "alive",
     "disk_words",
     "exchange",
     "flush",
     "flush_folders",
+    "is_lock",
     "is_temporary",
     "leftovers",
+    "place_of",
     "refuse_existing",
     "remove",
     "sweep",
@@ -49,6 +52,35 @@ _DISK_FAULTS = {
 _TEMPORARY = re.compile(r"\.(?P<kind>tmp|old)-(?P<host>[0-9a-f]{8})-(?P<pid>\d+)-[0-9a-f]{8}$")
 _EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2)
 _HERE = -100  # AT_FDCWD
+LOCK = ".lock"
+"""The file that holds a folder for one process."""
+_LOCK_BEGINS = b'{"pid": '
+
+
+def place_of(path: Path) -> Path:
+    """Where a path leads, in full; a link at its very end stays the link.
+
+    The system follows a link before it takes the `..` behind it, and so must we: whoever looks at
+    LINK/../run and writes to ./run has looked at another folder.
+    """
+    if path.name in ("", ".."):
+        return path.resolve()
+    return path.parent.resolve() / path.name
+
+
+def is_lock(path: Path) -> bool:
+    """Whether a file is a lock of ours, or empty, as one of a process killed at once."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        begins = os.read(handle, len(_LOCK_BEGINS))
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return begins in (b"", _LOCK_BEGINS)
 
 
 @contextlib.contextmanager

@@ -12,13 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pubc.errors import LockedError, UsageError
-from pubc.storage.disk import disk_words
-from pubc.storage.manifest import LOCK
+from pubc.storage.disk import LOCK, disk_words, is_lock
 
-__all__ = ["is_lock", "lock", "unlock_dead"]
-
-_BEGINNING = b'{"pid": '
-"""Of every lock that was written."""
+__all__ = ["lock", "unlock_dead"]
 
 
 @contextlib.contextmanager
@@ -51,21 +47,6 @@ def lock(folder: Path) -> Iterator[None]:
     finally:
         path.unlink(missing_ok=True)
         os.close(handle)
-
-
-def is_lock(path: Path) -> bool:
-    """Whether a file is a lock of ours, or empty, as one of a process killed at once."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return False
-    try:
-        begins = os.read(handle, len(_BEGINNING))
-    except OSError:
-        return False
-    finally:
-        os.close(handle)
-    return begins in (b"", _BEGINNING)
 
 
 def unlock_dead(folder: Path) -> None:

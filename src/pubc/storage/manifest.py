@@ -13,16 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from pubc.errors import DataError, UsageError
-from pubc.storage.disk import disk_words, flush, remove, sweep, temporary
+from pubc.storage.disk import LOCK, disk_words, flush, is_lock, remove, sweep, temporary
 from pubc.storage.json_documents import read_json
 
 __all__ = [
-    "LOCK",
+    "ADDED",
     "MANIFEST",
     "NEXT",
     "Fault",
     "content_of",
     "file_manifest",
+    "fits",
     "hash_file",
     "read_manifest",
     "read_sealed",
@@ -34,9 +35,10 @@ __all__ = [
 ]
 
 MANIFEST = "manifest.json"
-LOCK = ".lock"
 NEXT = "next"
 """Where the manifest of a file holds the one that comes after it, while the file is replaced."""
+ADDED = "not in the manifest"
+"""What is wrong with a file that came to a folder later."""
 _BLOCK = 1 << 20
 _BLANK = b"0" * 64
 _SEAL = re.compile(rb'\n "seal": "([0-9a-f]{64})"\n}\n\Z')
@@ -55,7 +57,7 @@ def seal(
     *,
     kind: str,
     about: Mapping[str, Any] | None = None,
-    names: Collection[str] = ("*",),
+    names: Collection[str] = ("**",),
 ) -> None:
     """Write the manifest of a folder whose files are complete.
 
@@ -63,8 +65,9 @@ def seal(
         folder: The folder.
         kind: What it is.
         about: Further facts for the manifest.
-        names: Patterns of what belongs to it. In a folder that others see while it grows
-            somebody may have put something else, which is not ours to vouch for, or to remove.
+        names: Patterns of what belongs to it, as `fits` has them. In a folder that others see
+            while it grows somebody may have put something else, which is not ours to vouch for,
+            or to remove.
     """
     with disk_words(folder):
         # What a process left that was killed here is no part of the folder.
@@ -72,7 +75,7 @@ def seal(
     files = {
         name: _entry(folder / name)
         for name in sorted(content_of(folder))
-        if any(fnmatch.fnmatchcase(name, pattern) for pattern in names)
+        if name != LOCK and fits(name, names)
     }
     write_sealed(folder / MANIFEST, {"kind": kind, "version": 1, **(about or {}), "files": files})
 
@@ -141,12 +144,13 @@ def read_sealed(path: Path) -> dict[str, Any]:
     return document
 
 
-def verify(path: Path, *, under: str = "") -> list[Fault]:
+def verify(path: Path, *, under: str = "", digests: bool = True) -> list[Fault]:
     """Compare every file with its manifest; an empty list means intact.
 
     Args:
         path: A sealed folder, or a file with its manifest beside it.
         under: Only files of the folder whose names begin so.
+        digests: Compare contents too, not only names and sizes.
 
     Raises:
         UsageError: There is no manifest to compare with.
@@ -164,12 +168,12 @@ def verify(path: Path, *, under: str = "") -> list[Fault]:
     root = path.parent if alone else path
     present = {path.name} if alone else set(content_of(path))
     present = {name for name in present if name.startswith(under)}
-    faults = [Fault(name, "not in the manifest") for name in present - set(listed)]
+    faults = [Fault(name, ADDED) for name in present - set(listed)]
     for name, entry in listed.items():
         if name not in present:
             faults.append(Fault(name, "missing"))
         else:
-            faults += _compare(root / name, name, entry)
+            faults += _compare(root / name, name, entry, digests=digests)
     return sorted(faults, key=lambda fault: fault.file)
 
 
@@ -246,16 +250,32 @@ def sidecar(path: Path) -> Path:
 
 
 def content_of(folder: Path) -> list[str]:
-    """Every name below the folder that is not a folder, but the manifest and the lock."""
+    """Every name below the folder that is not a folder, but the manifest and a lock of ours."""
     names = []
     for place, folders, files in os.walk(folder):
         inside = Path(place).relative_to(folder)
         links = [name for name in folders if (Path(place) / name).is_symlink()]
         names += [(inside / name).as_posix() for name in files + links]
-    return [name for name in names if name not in (MANIFEST, LOCK)]
+    ours = (MANIFEST, LOCK) if LOCK in names and is_lock(folder / LOCK) else (MANIFEST,)
+    return [name for name in names if name not in ours]
 
 
-def _compare(path: Path, name: str, entry: Any) -> list[Fault]:
+def fits(name: str, patterns: Collection[str]) -> bool:
+    """Whether a name below a folder fits a pattern, folder by folder.
+
+    `*` stands for a part of one name; a last part of `**` for everything below.
+    """
+    parts = name.split("/")
+    for pattern in patterns:
+        asked = pattern.split("/")
+        if asked[-1] == "**":
+            asked = asked[:-1] + ["*"] * (len(parts) - len(asked) + 1)
+        if len(parts) == len(asked) and all(map(fnmatch.fnmatchcase, parts, asked)):
+            return True
+    return False
+
+
+def _compare(path: Path, name: str, entry: Any, *, digests: bool = True) -> list[Fault]:
     if not isinstance(entry, dict):
         return [Fault(name, "its manifest entry is not an object")]
     if path.is_symlink() or not path.is_file():
@@ -263,6 +283,6 @@ def _compare(path: Path, name: str, entry: Any) -> list[Fault]:
     size = path.stat().st_size
     if size != entry.get("size"):
         return [Fault(name, f"{size} bytes, the manifest says {entry.get('size')}")]
-    if hash_file(path) != entry.get("sha256"):
+    if digests and hash_file(path) != entry.get("sha256"):
         return [Fault(name, "its SHA-256 differs from the manifest's")]
     return []

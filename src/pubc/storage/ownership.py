@@ -11,7 +11,6 @@ name, its files, and a digest of the marker. Links are never followed and never 
 from __future__ import annotations
 
 import contextlib
-import fnmatch
 import hashlib
 import os
 import re
@@ -27,6 +26,7 @@ from pubc.storage.json_documents import read_json
 from pubc.storage.manifest import (
     MANIFEST,
     content_of,
+    fits,
     hash_file,
     read_manifest,
     read_sealed,
@@ -66,7 +66,7 @@ class Draft:
     file: str
     """The JSON file in it whose `kind` says what it is to become."""
     names: tuple[str, ...]
-    """Patterns of the files that may lie in it."""
+    """Patterns of the files that may lie in it, as `fits` has them."""
 
 
 def claim(
@@ -111,8 +111,7 @@ def strangers(folder: Path, patterns: Collection[str]) -> list[str]:
     return [
         name
         for name in sorted(content_of(folder))
-        if not any(map(is_temporary, name.split("/")))
-        and not any(fnmatch.fnmatchcase(name, p) for p in patterns)
+        if not any(map(is_temporary, name.split("/"))) and not fits(name, patterns)
     ]
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pubc.errors import EnvironmentFailure
-from pubc.storage.disk import disk_words, flush, remove, temporary
+from pubc.storage.disk import disk_words, flush, place_of, remove, temporary
 from pubc.storage.manifest import MANIFEST, NEXT, file_manifest, read_manifest, write_sealed
 
 __all__ = ["renew_files"]
@@ -33,7 +33,7 @@ def renew_files(folder: Path, files: Mapping[str, bytes]) -> None:
     before = read_manifest(folder)
     with disk_words(folder):
         # Beside the folder: whatever a kill leaves inside it would not be in its manifest.
-        stage = temporary(Path(os.path.abspath(folder)))
+        stage = temporary(place_of(folder))
         stage.mkdir()
         try:
             entries = dict(before["files"])

@@ -14,8 +14,18 @@ import os
 from pathlib import Path
 
 from pubc.errors import PubcError
-from pubc.storage.disk import disk_words, exchange, flush, is_temporary, remove, temporary
-from pubc.storage.manifest import LOCK, read_manifest
+from pubc.storage.disk import (
+    LOCK,
+    disk_words,
+    exchange,
+    flush,
+    is_lock,
+    is_temporary,
+    place_of,
+    remove,
+    temporary,
+)
+from pubc.storage.manifest import read_manifest
 
 __all__ = ["final_name", "has_replaced", "replaced_mark", "retire", "successor", "take_place"]
 
@@ -25,7 +35,7 @@ _REPLACES = "replaces"
 
 def successor(path: Path) -> Path:
     """Where the folder is made that is to take the place of the one at `path`."""
-    place = Path(os.path.abspath(path))
+    place = place_of(path)
     return place.with_name(f".{place.name}{_END}")
 
 
@@ -65,7 +75,7 @@ def take_place(new: Path, path: Path) -> None:
     Raises:
         EnvironmentFailure: The disk said no, and the old one is still there.
     """
-    path, retired = Path(os.path.abspath(path)), None
+    path, retired = place_of(path), None
     with disk_words(path):
         if os.path.lexists(path):
             retired = exchange(new, path)
@@ -74,13 +84,14 @@ def take_place(new: Path, path: Path) -> None:
         flush(path.parent)
     # From here on the result is whole: what follows only tidies, and may fail.
     with contextlib.suppress(OSError):
-        (path / LOCK).unlink(missing_ok=True)
+        if is_lock(path / LOCK):
+            (path / LOCK).unlink()
         if retired is not None:
             retire(retired, path)
 
 
 def retire(old: Path, path: Path) -> None:
     """Remove a folder by way of a name that the next write to `path` knows as a leftover."""
-    gone = temporary(Path(os.path.abspath(path)))
+    gone = temporary(place_of(path))
     os.rename(old, gone)
     remove(gone)

@@ -9,7 +9,6 @@ before any work. It goes file by file, by those names: what somebody put there m
 from __future__ import annotations
 
 import contextlib
-import fnmatch
 import os
 import warnings
 from collections.abc import Mapping
@@ -18,8 +17,16 @@ from pathlib import Path
 from typing import Any
 
 from pubc.errors import PubcError, UsageError
-from pubc.storage.disk import disk_words, is_temporary, remove, temporary
-from pubc.storage.manifest import LOCK, MANIFEST, content_of, read_sealed, write_sealed
+from pubc.storage.disk import (
+    LOCK,
+    disk_words,
+    is_lock,
+    is_temporary,
+    place_of,
+    remove,
+    temporary,
+)
+from pubc.storage.manifest import MANIFEST, content_of, fits, read_sealed, write_sealed
 
 __all__ = ["WorkFolder"]
 
@@ -71,7 +78,7 @@ class WorkFolder:
         if self.about() is not None:
             return
         with disk_words(self.path):
-            new = temporary(Path(os.path.abspath(self.path)))
+            new = temporary(place_of(self.path))
             new.mkdir()
             try:
                 write_sealed(new / _DOCUMENT, {"kind": self.kind, "about": dict(about or {})})
@@ -92,8 +99,9 @@ class WorkFolder:
             self._remove_files(inside)
             if not inside:
                 # The document goes last: what a kill leaves is still known as ours.
-                for name in (LOCK, _DOCUMENT):
-                    (self.path / name).unlink(missing_ok=True)
+                if is_lock(self.path / LOCK):
+                    (self.path / LOCK).unlink()
+                (self.path / _DOCUMENT).unlink(missing_ok=True)
                 self.path.rmdir()
         if inside or not self.path.exists():
             return
@@ -118,20 +126,17 @@ class WorkFolder:
         # What a killed write left hidden is ours, as anywhere.
         return (
             any(map(is_temporary, name.split("/")))
-            or name in (LOCK, _DOCUMENT)
-            or any(_fits(name.split("/"), pattern.split("/")) for pattern in self.names)
+            or name == _DOCUMENT
+            or (name == LOCK and is_lock(self.path / LOCK))
+            or fits(name, self.names)
         )
 
     def _content(self) -> list[str]:
         """Every name below it that is not a folder."""
         hidden = [name for name in (MANIFEST, LOCK) if os.path.lexists(self.path / name)]
-        return [*content_of(self.path), *hidden]
+        return sorted({*content_of(self.path), *hidden})
 
     def _refuse(self, why: str) -> None:
         raise UsageError(
             f"{self.path} {why}, and pubc would work there. Move it away, or choose another name."
         )
-
-
-def _fits(names: list[str], patterns: list[str]) -> bool:
-    return len(names) == len(patterns) and all(map(fnmatch.fnmatchcase, names, patterns))

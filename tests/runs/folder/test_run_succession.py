@@ -188,6 +188,32 @@ def test_a_finder_is_saved_in_one_step_too(tmp_path, data, monkeypatch):
     assert sorted(path.name for path in tmp_path.iterdir() if path.name[0] == ".") == []
 
 
+def test_a_name_behind_a_link_is_the_one_that_the_system_means(tmp_path, data, capsys):
+    (tmp_path / "other" / "sub").mkdir(parents=True)
+    (tmp_path / "here" / "run").mkdir(parents=True)
+    (tmp_path / "here" / "link").symlink_to("../other/sub")
+    (tmp_path / "here" / "run" / "thesis.tex").write_text("years")
+    make_run(tmp_path / "other" / "run", 12, 1)
+    before = (tmp_path / "other" / "run" / "run.json").read_bytes()
+    place = tmp_path / "here" / "link" / ".." / "run"
+    words = ("filter", str(data), "--out", str(place), *WORDS, "--force", "--json")
+    code, _, err = run(capsys, *words)
+    assert code == 0, err
+    assert (tmp_path / "here" / "run" / "thesis.tex").read_text() == "years"
+    assert [path.name for path in (tmp_path / "here" / "run").iterdir()] == ["thesis.tex"]
+    assert (tmp_path / "other" / "run" / "run.json").read_bytes() != before
+
+
+@pytest.mark.parametrize("name", ["kept.mine/thesis.tex", "classifiers/notes/a.tex", "kept.txt"])
+def test_what_somebody_put_into_an_unfinished_run_stays(name, earlier):
+    (earlier / "manifest.json").unlink()
+    (earlier / name).parent.mkdir(parents=True, exist_ok=True)
+    (earlier / name).write_text("years")
+    with pytest.raises(UsageError, match="pubc did not write"):
+        claim_run(earlier, force=True)
+    assert (earlier / name).read_text() == "years"
+
+
 def test_a_folder_of_hidden_files_is_somebodys(data, tmp_path, capsys):
     """A repository begins like that."""
     for place in (tmp_path / "repo", successor(tmp_path / "other")):

@@ -1,7 +1,8 @@
 """Reading what a user names as data, and saying what they should know of it.
 
-The trajectories that a run kept may be named by themselves, as RUN/kept.npz. The run answers for
-them all the same: they must be as it left them, and where it is not sound that is said.
+Data that pubc wrote has a manifest, and must be as that says. The trajectories that a run kept may
+be named by themselves, as RUN/kept.npz. The run answers for them all the same: it must be finished,
+they must be as it left them, and where it is not sound that is said.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from pubc import formats
 from pubc.errors import DataError
 from pubc.formats.opening.open_dataset import REBUILT
 from pubc.runs.statuses import unsound_words
-from pubc.storage import MANIFEST, read_manifest
+from pubc.storage import MANIFEST, read_json, read_manifest, verify
+from pubc.storage.manifest import ADDED, content_of, fits, sidecar
 from pubc.trajectory import TrajectorySet
 
 if TYPE_CHECKING:
@@ -24,6 +26,9 @@ __all__ = ["Tell", "check_given", "read_checked", "read_given", "run_behind", "t
 
 Tell = Callable[[str], None]
 """Takes a sentence for the user."""
+_HASHED = 1 << 30
+"""Bytes of a dataset up to which digests are compared, about a second; of more only the sizes, and
+all of it by `pubc verify`."""
 
 
 def read_given(path: Path, options: formats.ReadOptions, tell: Tell) -> TrajectorySet:
@@ -57,13 +62,14 @@ def tell_rebuilt(path: Path, trajectories: TrajectorySet, tell: Tell) -> None:
 
 
 def check_given(path: Path, tell: Tell) -> None:
-    """See that data inside a finished run is as the run left it, and say where it is not sound.
+    """See that data with a manifest is as it was written, and say where its run is not sound.
 
     Raises:
-        DataError: It was changed, or the run was.
+        DataError: It was changed, or the run was, or the run is not finished.
     """
     run = run_behind(path)
     if run is None:
+        _check_sealed(path)
         return
     document = run.check_finished()
     run.check_parts(path.resolve().name)
@@ -73,21 +79,45 @@ def check_given(path: Path, tell: Tell) -> None:
 
 
 def run_behind(path: Path) -> RunFolder | None:
-    """The finished run that data lies in and that wrote it; None for all other data.
+    """The run that data lies in and that wrote it; None for all other data.
 
     Raises:
         DataError: There is such a run, and its manifest was changed.
     """
     place = path.resolve()
-    if not all((place.parent / name).is_file() for name in ("run.json", MANIFEST)):
+    if not (place.parent / "run.json").is_file():
         return None
-    from pubc.runs.folder.run_folder import RunFolder, is_run
+    from pubc.runs.folder.run_folder import DRAFT, RunFolder, is_run
 
     try:
         if not is_run(place.parent):
             return None
     except DataError:
         return None  # somebody else's run.json
+    if not (place.parent / MANIFEST).exists():
+        ours = fits(place.name, DRAFT.names) or fits(f"{place.name}/part", DRAFT.names)
+        return RunFolder(place.parent) if ours else None
     files = read_manifest(place.parent)["files"]
     ours = any(name == place.name or name.startswith(f"{place.name}/") for name in files)
     return RunFolder(place.parent) if ours else None
+
+
+def _check_sealed(path: Path) -> None:
+    """See that data that pubc wrote is as its manifest says; what was added to a folder may be."""
+    manifest = path / MANIFEST if path.is_dir() else sidecar(path)
+    try:
+        told = read_json(manifest) if manifest.is_file() else {}
+    except DataError:
+        return  # somebody else's file of that name
+    if told.get("kind") not in formats.KINDS or "seal" not in told:
+        return
+    parts = [path / name for name in content_of(path)] if path.is_dir() else [path]
+    small = sum(part.lstat().st_size for part in parts) <= _HASHED
+    for fault in verify(path, digests=small):
+        if fault.reason != ADDED:
+            raise DataError(
+                f"{path}: {fault.file} is not as pubc wrote it ({fault.reason}). Write it anew "
+                f"from its source, or delete {manifest} if you changed it on purpose.",
+                code="changed",
+                field=fault.file,
+            )

@@ -35,15 +35,21 @@ from pubc.storage import (
 )
 from pubc.trajectory import TrajectorySet
 
-__all__ = ["DRAFT", "KIND", "RunFolder", "is_run"]
+__all__ = ["DRAFT", "KEPT_FILES", "KIND", "RunFolder", "is_run"]
 
 KIND = "filter"
 """What run.json and the manifest call the folder of a run."""
+KEPT_FILES = ("npz", "hdf5", "h5", "zip", "zarr.zip")
+"""Suffixes of kept trajectories in one file."""
+KEPT_FOLDERS = ("store", "minari", "lerobot", "zarr", "rlds")
+"""Suffixes of kept trajectories in a folder."""
 DRAFT = Draft(
     "run.json",
     (
         "run.json", "labels.json", "keep.json", "scores.csv", "rounds.jsonl",
-        "rounds/round-*.npz", "classifiers/*", "shards/*", "kept.*", "masked.hdf5", "steps.npy",
+        "rounds/round-*.npz", "classifiers/round-*.safetensors", "shards/*.safetensors",
+        *(f"kept.{suffix}" for suffix in KEPT_FILES), "masked.hdf5", "steps.npy",
+        *(f"kept.{suffix}/**" for suffix in KEPT_FOLDERS),
         "steps.npz", "borderline_steps.npz", "report.html", "report.md", "report.json",
     ),
 )  # fmt: skip

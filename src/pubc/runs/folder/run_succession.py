@@ -15,9 +15,16 @@ from pathlib import Path
 from pubc.errors import DataError, UsageError
 from pubc.runs.folder.run_folder import DRAFT, KIND, RunFolder, is_run
 from pubc.storage import claim, has_replaced, lock, retire, successor, unlock_dead
-from pubc.storage.disk import disk_words, is_temporary, remove, sweep, temporary
-from pubc.storage.locks import is_lock
-from pubc.storage.manifest import LOCK
+from pubc.storage.disk import (
+    LOCK,
+    disk_words,
+    is_lock,
+    is_temporary,
+    place_of,
+    remove,
+    sweep,
+    temporary,
+)
 
 __all__ = ["check_place", "claim_run", "is_free", "run_in_one_go", "run_to_go_on_with"]
 
@@ -89,7 +96,7 @@ def run_in_one_go(path: Path, *, force: bool) -> Iterator[RunFolder]:
     """
     check_place(path, force=force)
     with disk_words(path):
-        new = temporary(Path(os.path.abspath(path)))
+        new = temporary(place_of(path))
         try:
             yield RunFolder(new, path)
         finally:
@@ -111,7 +118,7 @@ def run_to_go_on_with(path: Path) -> RunFolder:
     coming = RunFolder(successor(path), path)
     if coming.path.parent.is_dir():
         with disk_words(path):
-            sweep(Path(os.path.abspath(path)))
+            sweep(place_of(path))
     if is_free(coming.path) or has_replaced(path, coming.path, "run.json"):
         _discard(coming.path, path)
     elif coming.finished:
