@@ -171,10 +171,12 @@ class NetworkPolicy(Predictor):
         outputs = len((self.decoder or self.layers)[-1][1])
         wanted = self.action_size * (2 if self.gaussian else 1)
         inputs = self.layers[0][0].shape[0]
-        if inputs != self.observation_size or outputs != wanted:
+        ends = self.actions.low.shape == self.actions.high.shape
+        if inputs != self.observation_size or outputs != wanted or not ends:
             raise DataError(
                 f"The policy's layers take {inputs} numbers to {outputs}, its normaliser and "
-                f"range speak of {self.observation_size} to {wanted}.",
+                f"range speak of {self.observation_size} to {wanted} "
+                f"({len(self.actions.low)} lowest and {len(self.actions.high)} highest actions).",
                 code="bad_policy",
             )
 

@@ -110,6 +110,8 @@ class TransformerPolicy(Predictor):
             normaliser = Normaliser(tensors["observation.mean"], tensors["observation.scale"])
             actions = ActionRange(tensors["action.low"], tensors["action.high"])
             sizes = (len(normaliser.mean), len(actions.low))
+            if actions.low.shape != actions.high.shape:
+                raise ValueError("as many lowest as highest actions are needed")
             target, scale = float(config["target_return"]), float(config["return_scale"])
             weights = {
                 name.removeprefix("transformer."): torch.from_numpy(np.array(array))

@@ -268,4 +268,6 @@ def _groups(value: Any) -> tuple[Group, ...]:
 
 def _figure(value: Any) -> dict[str, Any]:
     _one_of(_FIGURES)(_object(value)["kind"])
+    if value.get("rows") is not None:
+        _names(value["rows"])
     return dict(value)

@@ -45,6 +45,7 @@ def check_types(path: Path, document: Mapping[str, Any]) -> None:
         DataError: Naming the first key that has another type.
     """
     _check_lengths(path, document)
+    _check_problems(path, document.get("problems"))
     for key, kinds in _TYPES.items():
         place: Any = document
         for word in key.split("."):
@@ -67,6 +68,19 @@ def check_types(path: Path, document: Mapping[str, Any]) -> None:
                 f"{str(place)[:60]!r}. `pubc verify {path}` says whether the file was changed.",
                 code="bad_run",
                 field=key,
+            )
+
+
+def _check_problems(path: Path, problems: Any) -> None:
+    """See that what the reader found says what it was, and what became of it."""
+    for problem in problems if isinstance(problems, list) else ():
+        words = problem if isinstance(problem, Mapping) else {}
+        if not all(isinstance(words.get(name), str) for name in ("outcome", "message")):
+            raise DataError(
+                f"{path}: run.json: problems must be objects with outcome and message. `pubc "
+                f"verify {path}` says whether the file was changed.",
+                code="bad_run",
+                field="problems",
             )
 
 
