@@ -17,7 +17,7 @@ LAYERS = [
     {"report"},
     {"runs"},
     {"policies", "collect", "pu"},
-    {"acting"},
+    {"acting", "labels_file"},
     {"formats", "select", "nets", "metrics", "results", "engine", "zoo", "labels"},
     {"trajectory"},
     {"storage"},

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -100,9 +101,31 @@ def test_a_damaged_checkpoint_is_passed_over(tmp_path: Path):
     newest = sorted(halves.folder.glob("checkpoint-*"))[-1]
     weights = newest / "state.safetensors"
     weights.write_bytes(weights.read_bytes()[:-3] + b"xyz")
-    again = list(session(tmp_path / "half", resume=True).epochs())
-    assert again[0].number == int(newest.name[-6:])
+    said: list[str] = []
+    going_on = replace(session(tmp_path / "half", resume=True), tell=said.append)
+    again = list(going_on.epochs())
+    reached = int(newest.name[-6:]) - 1
+    assert again[0].number == reached + 1
+    assert said == [
+        f"{newest}: damaged, so it is not used. Training goes on after epoch {reached}."
+    ]
     assert files(tmp_path / "whole") == files(tmp_path / "half")
+
+
+def test_training_that_has_no_whole_checkpoint_says_that_it_begins_anew(tmp_path: Path):
+    halves = session(tmp_path / "half")
+    steps = halves.epochs()
+    for _ in range(4):
+        next(steps)
+    steps.close()
+    for path in halves.folder.glob("checkpoint-*/state.safetensors"):
+        path.write_bytes(path.read_bytes()[:-3] + b"xyz")
+    said: list[str] = []
+    going_on = replace(session(tmp_path / "half", resume=True), tell=said.append)
+    assert next(going_on.epochs()).number == 1
+    assert len(said) == 1
+    assert said[0].count("checkpoint-") == 2
+    assert said[0].endswith("Training begins anew.")
 
 
 def test_a_stopped_run_is_neither_overwritten_nor_mixed_up(tmp_path: Path):

@@ -199,6 +199,23 @@ def test_a_mark_that_cannot_be_saved_is_not_made(served):
     assert desk.labels.marks == (Mark("1", "good"),)
 
 
+def test_a_file_that_somebody_else_wrote_is_not_replaced_by_marks(served):
+    desk, address = served
+    body = {"episodes": [{"at": 2, "marks": [{"label": "bad"}]}]}
+    desk.folder.mkdir(exist_ok=True)
+    for marked in ((), (Mark("2", "bad"),)):
+        desk.labels_path.write_text("my own notes")
+        status, _, raw = ask(address, "marks", body=body)
+        assert status == 400
+        assert "written by somebody else" in json.loads(raw)["error"]
+        assert desk.labels_path.read_text() == "my own notes"
+        assert desk.labels.marks == marked
+        desk.labels_path.rename(desk.folder / "notes.txt")
+        told(address, "marks", body)
+        told(address, "marks", body)
+        assert read_labels(desk.labels_path).marks == (Mark("2", "bad"),)
+
+
 def test_a_run_without_a_good_one_is_refused_in_words(served):
     _, address = served
     status, _, raw = ask(address, "run", body={})

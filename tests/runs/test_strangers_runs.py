@@ -202,6 +202,18 @@ def test_an_unsound_run_is_announced_by_every_command_that_uses_it(capsys, tmp_p
     assert provenance == {"name": "run", "sound": False, "status": status}
 
 
+def test_positives_of_an_unsound_run_are_announced_by_whoever_uses_the_policy(capsys, tmp_path):
+    data, path, policy = (tmp_path / name for name in ("one.npz", "run", "policy"))
+    pubc.save(data, pile([8], steps=30, states=3, actions=1))
+    words = ("filter", data, "--out", path, "--seed-episodes", "0,1", "--recipe", "quick")
+    assert run(capsys, *words, "--workers", "1")[0] == 0
+    words = ("train", data, "--algo", "dwbc", "--positives", path / "kept.npz", "--out", policy)
+    assert run(capsys, *words, "--updates", "1", "--device", "cpu")[0] == 0
+    code, _, err = run(capsys, "export", policy, tmp_path / "policy.pt")
+    assert code == 0, err
+    assert "learned from the run run, whose selection is not sound" in " ".join(err.split())
+
+
 def test_a_policy_of_a_sound_run_says_nothing_of_it(capsys, tmp_path):
     save(
         tmp_path / "policy",

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -115,6 +115,8 @@ class Session:
     """Seconds between checkpoints."""
     checkups: ScoredCheckpoints | None = None
     """Evaluations on the way; the policy folder then holds them in evaluations.jsonl."""
+    tell: Callable[[str], object] = lambda sentence: None
+    """Told, in a sentence, of checkpoints that were damaged."""
 
     @property
     def folder(self) -> Path:
@@ -146,8 +148,7 @@ class Session:
                 if time.monotonic() - saved >= self.every:
                     self._checkpoint(history)
                     saved = time.monotonic()
-                found = history[-1].get(_LOOK)
-                yield Epoch(number + 1, self.trainer.epochs, shown(metrics), found)
+                yield Epoch(number + 1, self.trainer.epochs, shown(metrics), history[-1].get(_LOOK))
             self._write(history)
             unfinished(self.out).remove()
 
@@ -200,15 +201,12 @@ class Session:
     def _pick_up(self) -> list[dict[str, Any]]:
         metrics = self.folder / METRICS
         history: list[dict[str, Any]] = []
+        damaged = []
         for path in reversed(self._checkpoints()):
-            try:
-                faults = verify(path)
-            except (DataError, UsageError):  # damaged, or its removal was cut short
+            facts = _facts(path)
+            if facts is None:
+                damaged.append(str(path))
                 continue
-            if faults:
-                continue
-            facts = read_json(path / "state.json")
-            _check_state(path, facts)
             if facts["run"] != self._identity():
                 raise UsageError(
                     f"{self.folder} was begun with other data or options. Give the same ones, "
@@ -217,6 +215,9 @@ class Session:
             self.trainer.restore(read_tensors(path / "state.safetensors"), facts["trainer"])
             history = facts["history"]
             break
+        if damaged:
+            on = f"goes on after epoch {len(history)}" if history else "begins anew"
+            self.tell(f"{', '.join(damaged)}: damaged, so it is not used. Training {on}.")
         metrics.unlink(missing_ok=True)
         for line in history:
             append_lines(metrics, _told(line), own=True)
@@ -271,7 +272,14 @@ def _checkpoints(folder: Path) -> list[Path]:
     return sorted(p for p in folder.iterdir() if _CHECKPOINT.match(p.name))
 
 
-def _check_state(path: Path, facts: Mapping[str, Any]) -> None:
+def _facts(path: Path) -> dict[str, Any] | None:
+    """What a checkpoint says; None where it is damaged, or its removal was cut short."""
+    try:
+        if verify(path):
+            return None
+    except (DataError, UsageError):
+        return None
+    facts = read_json(path / "state.json")
     history = facts.get("history")
     whole = isinstance(facts.get("trainer"), dict) and isinstance(facts.get("run"), dict)
     if not whole or not isinstance(history, list) or not all(isinstance(h, dict) for h in history):
@@ -279,6 +287,7 @@ def _check_state(path: Path, facts: Mapping[str, Any]) -> None:
             f"{path}: state.json is not that of a checkpoint. Delete the folder to start afresh.",
             code="bad_checkpoint",
         )
+    return facts
 
 
 def shown(metrics: Mapping[str, float]) -> dict[str, float]:

@@ -16,7 +16,8 @@ from pubc.errors import DataError, UsageError
 from pubc.formats import ReadOptions
 from pubc.formats.minari.minari_ids import find
 from pubc.formats.opening.open_dataset import open_dataset
-from pubc.labels import Label, Labels, Mark, parts_of, read_labels, save_labels
+from pubc.labels import Label, Labels, Mark, parts_of
+from pubc.labels_file import LabelsFile
 from pubc.review.episode_videos import Videos, no_videos, videos_of
 from pubc.review.features import Features, describe
 from pubc.review.filter_job import FilterJob
@@ -45,7 +46,7 @@ class Desk:
     """What it holds."""
     folder: Path
     """Where labels and runs go."""
-    labels_path: Path
+    file: LabelsFile
     """Where the marks are saved."""
     labels: Labels
     """What was marked."""
@@ -62,6 +63,11 @@ class Desk:
         self._proposed: set[int] = set()
         self.plots: Plots = plots_of(self.trajectories)
         self.returns = self.trajectories.total_rewards()
+
+    @property
+    def labels_path(self) -> Path:
+        """Where the marks are saved."""
+        return self.file.path
 
     @functools.cached_property
     def features(self) -> Features:
@@ -93,6 +99,7 @@ class Desk:
 
         Raises:
             DataError: A mark is none, or lies outside its trajectory.
+            UsageError: Somebody else wrote to the file of marks since.
             EnvironmentFailure: It could not be saved; nothing was changed.
         """
         with self._lock:
@@ -107,7 +114,7 @@ class Desk:
             labels = Labels((*rest, *(mark for marks in said.values() for mark in marks)))
             parts_of(labels, self.trajectories)
             self._make_folder()
-            save_labels(self.labels_path, labels, self.data)
+            self.file.save(labels, self.data)
             self.labels = labels
 
     def proposals(self) -> list[Proposal]:
@@ -187,7 +194,7 @@ def open_desk(
 
     Raises:
         DataError: The dataset, the run or the labels are not what they should be.
-        UsageError: There is nothing at the path, or marks would go into a sealed folder.
+        UsageError: There is nothing at the path, or marks would go into a sealed folder or a link.
     """
     place = folder or Path(f"{path.resolve()}-review")
     check_target(place)
@@ -199,14 +206,17 @@ def open_desk(
     trajectories = opened.trajectories
     if run is not None:
         _check_run(run, trajectories)
-    file = labels or place / "labels.json"
-    if not file.exists():
-        check_target(file)
-    marks = Labels() if run is None else run.labels
-    if file.exists():
-        marks = read_labels(file)
-    if marks.flags or is_run(file.parent):
-        file, marks = _beside(marks, place / "labels.json")
+    file = LabelsFile(labels or place / "labels.json")
+    marks = file.read()
+    if marks is None:
+        check_target(file.path)
+        marks = Labels() if run is None else run.labels
+    if marks.flags or is_run(file.path.parent):
+        # Flags of another program and marks inside a run stay: ours go to a file that comes first.
+        file = LabelsFile(place / "labels.json")
+        own = (file.read() or Labels()).marks
+        known = {mark.episode for mark in own}
+        marks = Labels((*own, *(mark for mark in marks.marks if mark.episode not in known)))
     parts_of(marks, trajectories)  # labels of another dataset are refused before anything else
     videos: Videos | RenderedFilms = no_videos()
     drawn_in = environment or environment_of(trajectories.metadata)
@@ -215,13 +225,6 @@ def open_desk(
     if drawn_in is not None and not videos.cameras:
         videos = RenderedFilms(drawn_in, trajectories)
     return Desk(data.resolve(), reading, trajectories, place, file, marks, videos, run)
-
-
-def _beside(given: Labels, file: Path) -> tuple[Path, Labels]:
-    """Flags of another program and marks inside a run stay: ours go to a file that comes first."""
-    own = read_labels(file).marks if file.exists() else ()
-    known = {mark.episode for mark in own}
-    return file, Labels((*own, *(mark for mark in given.marks if mark.episode not in known)))
 
 
 def _data_of(run: Run) -> Path:

@@ -14,6 +14,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import pubc
@@ -189,3 +190,24 @@ def test_a_network_that_changed_in_an_unfinished_run_is_named(data: Path, tmp_pa
     network.write_bytes(bytes(changed))
     assert main(["filter", "--resume", str(out)]) == 3
     assert f"{network.name}: not the network" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("what", ["arrays", "line"])
+def test_a_round_that_changed_in_an_unfinished_run_is_named(data, tmp_path, capsys, what: str):
+    out = tmp_path / "run"
+    assert main(["filter", str(data), "--out", str(out), *SEEDS, "--recipe", "quick"]) in (0, 6)
+    (out / "manifest.json").unlink()
+    arrays, lines = out / "rounds/round-001.npz", out / "rounds.jsonl"
+    if what == "arrays":
+        with np.load(arrays) as file:
+            held = dict(file)
+        held["selected"][:], held["confidence"][:] = True, 0.99
+        np.savez(arrays, **held)
+    else:
+        first, *rest = lines.read_text().splitlines()
+        edited = json.dumps({**json.loads(first), "threshold": 0.01})
+        lines.write_text("\n".join([edited, *rest, ""]))
+    assert main(["filter", "--resume", str(out)]) == 3
+    said = " ".join(capsys.readouterr().err.split())
+    assert ("rounds/round-001.npz is not as" if what == "arrays" else "the line is not as") in said
+    assert not (out / "manifest.json").exists()

@@ -177,6 +177,18 @@ def test_a_file_of_marks_that_is_not_there_is_said(pile, in_folder, capsys, monk
         assert (words in err) if words else (err == "")
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_marks_are_not_saved_to_a_link(pile, in_folder, capsys, monkeypatch, there):
+    pytest.importorskip("uvicorn")
+    monkeypatch.setattr("pubc.review.serve.serve", lambda *asked: None)
+    if there:
+        save_labels(in_folder / "real.json", Labels((Mark("4", "good"),)))
+    (in_folder / "link.json").symlink_to("real.json")
+    code, _, err = run(capsys, "review", "mixed.npz", "--no-browser", "--labels", "link.json")
+    assert code == 2
+    assert "link.json is a link" in err
+
+
 def test_a_taken_port_ends_with_a_sentence(pile, in_folder, capsys):
     pytest.importorskip("uvicorn")
     with socket.socket() as other:

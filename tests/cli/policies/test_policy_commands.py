@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import pubc
-from pubc.errors import UsageError
+from pubc.errors import EnvironmentFailure, UsageError
 from pubc.formats import write_inside
 from pubc.policies.policy_folder import save
 from pubc.storage import seal
@@ -301,3 +301,20 @@ def test_robots_of_gymnasium_can_be_filmed_and_trifinger_cannot(tmp_path):
         check_film(name, tmp_path / "film.gif")
     with pytest.raises(UsageError, match="trifinger-push cannot be drawn"):
         check_film("trifinger-push", tmp_path / "film.gif")
+
+
+def test_a_damaged_checkpoint_is_named_where_training_goes_on(data: Path, capsys, monkeypatch):
+    words = "train data.npz --out a --epochs 3 --checkpoint-seconds 0"
+
+    def full(*given, **named):
+        raise EnvironmentFailure("The disk is full.")
+
+    with monkeypatch.context() as at_the_end:
+        at_the_end.setattr("pubc.policies.training_run.save", full)
+        assert run_line(words, capsys)[0] == 4
+    newest = max(Path("a.training").glob("checkpoint-*"))
+    state = newest / "state.safetensors"
+    state.write_bytes(state.read_bytes()[:-1] + b"?")
+    code, _, err = run_line(f"{words} --resume", capsys)
+    assert code == 0
+    assert f"{newest}: damaged, so it is not used. Training goes on after epoch 2." in err

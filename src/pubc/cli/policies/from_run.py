@@ -39,18 +39,23 @@ def read_lesson(path: Path, options: ReadOptions) -> TrajectorySet:
     return (read_given if kept == path else read_checked)(kept, options, warn)
 
 
-def judged_by(path: Path) -> dict[str, Any]:
-    """What a policy is to say of the run behind its data, for whoever uses it; or nothing."""
+def judged_by(*paths: Path | None) -> dict[str, Any]:
+    """What a policy is to say, for whoever uses it, of the run behind its data; or nothing.
+
+    Of several runs it names one that is not sound, where there is one, else the first.
+    """
     from pubc.runs.folder.given_data import run_behind
     from pubc.runs.folder.run_folder import RunFolder, is_run
 
-    run = RunFolder(path) if is_run(path) else run_behind(path)
-    if run is None:
-        return {}
-    told = run.read()
-    return {
-        "run": {"name": run.path.resolve().name, **{n: told.get(n) for n in ("sound", "status")}}
-    }
+    found = []
+    for path in paths:
+        run = None if path is None else RunFolder(path) if is_run(path) else run_behind(path)
+        if run is not None:
+            told = run.read()
+            verdict = {name: told.get(name) for name in ("sound", "status")}
+            found.append({"name": run.path.resolve().name, **verdict})
+    found.sort(key=lambda run: run["sound"] is not False)
+    return {"run": found[0]} if found else {}
 
 
 def data_of(weights: Path | None) -> tuple[Path, ReadOptions]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from pubc import formats
-from pubc.cli.console import facts, headline, progress
+from pubc.cli.console import facts, headline, progress, warn
 from pubc.cli.dataset_flag import Dataset
 from pubc.cli.policies.from_run import data_of, judged_by, read_lesson, read_weights
 from pubc.cli.policies.metric_followers import Follower, open_followers
@@ -136,6 +136,7 @@ class Train:
             "resume": self.resume,
             "overwrite": self.force,
             "every": self.checkpoint_seconds,
+            "tell": warn,
         }
         if self.random_seeds is not None:
             many = stacked_trainer(*learner, random_seeds=parse_seeds(self.random_seeds), **given)
@@ -239,7 +240,7 @@ class Train:
                     known.get(PARTS), trajectories.observation_size
                 ),
                 "action_key": known.get("action_key"),
-                **judged_by(self.weights or self._source),
+                **judged_by(self.weights, self._source, self.positives),
             },
             "reference": [known.get("ref_min_score"), known.get("ref_max_score")],
         }

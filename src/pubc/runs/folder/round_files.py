@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import hashlib
+import json
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -17,7 +19,7 @@ from pubc.formats.core.findings import Findings
 from pubc.formats.npz_archive import load_arrays
 from pubc.pu.judge import Cut, Training, Verdict
 from pubc.pu.rounds import Round
-from pubc.storage import append_lines, atomic_file, parse_json
+from pubc.storage import append_lines, atomic_file, hash_file, parse_json
 
 __all__ = ["UNREADABLE", "read_rounds", "save_round", "stored_arrays"]
 
@@ -42,6 +44,9 @@ UNREADABLE = (
 _EVIDENCE = ("history", "seed_history", "first", "seed_first")
 _SIDES = ("positive", "rest")
 _NOBODY = np.zeros(0, dtype=np.bool_)
+_DIGEST, _SEAL = "sha256", "seal"
+"""No manifest speaks for the rounds of a run that is not finished, so each line speaks for its
+arrays and for itself. Lines of earlier versions have neither."""
 
 
 def save_round(folder: Path, done: Round) -> None:
@@ -61,34 +66,33 @@ def save_round(folder: Path, done: Round) -> None:
     }
     with atomic_file(folder / name, overwrite=True) as new, new.open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
-    append_lines(
-        folder / "rounds.jsonl",
-        {
-            "round": done.number,
-            "threshold": cut.threshold,
-            "reason": cut.reason,
-            "cut_status": cut.status,
-            "evidence": cut.evidence,
-            "attempt": done.attempt,
-            "held_out": verdict.held_out,
-            "status": done.status,
-            "kept": done.kept,
-            "changed": done.changed,
-            "arrays": name,
-            "training": [
-                {"network": t.network, "loss": list(t.loss), "updates": t.updates}
-                for t in verdict.training
-            ],
-        },
-        own=True,
-    )
+    line = {
+        "round": done.number,
+        "threshold": cut.threshold,
+        "reason": cut.reason,
+        "cut_status": cut.status,
+        "evidence": cut.evidence,
+        "attempt": done.attempt,
+        "held_out": verdict.held_out,
+        "status": done.status,
+        "kept": done.kept,
+        "changed": done.changed,
+        "arrays": name,
+        "training": [
+            {"network": t.network, "loss": list(t.loss), "updates": t.updates}
+            for t in verdict.training
+        ],
+        _DIGEST: hash_file(folder / name),
+    }
+    append_lines(folder / "rounds.jsonl", {**line, _SEAL: _seal(line)}, own=True)
 
 
 def read_rounds(folder: Path, trajectories: int) -> list[Round]:
     """The rounds that are finished, in order.
 
     Raises:
-        DataError: A round's arrays do not fit its line or the number of trajectories.
+        DataError: A round's arrays do not fit its line or the number of trajectories, or either
+            was changed since.
     """
     path = folder / "rounds.jsonl"
     if not path.exists():
@@ -130,6 +134,7 @@ def _round(folder: Path, line: dict[str, Any], number: int, trajectories: int) -
     )
     drawn = {key: arrays[key] for key in ("centres", "counts", "curve")}
     threshold = None if line["threshold"] is None else float(line["threshold"])
+    _check_unchanged(folder / name, line)
     return Round(
         number=number,
         verdict=verdict,
@@ -140,6 +145,19 @@ def _round(folder: Path, line: dict[str, Any], number: int, trajectories: int) -
         status=line["status"],
         attempt=int(line.get("attempt") or 0),
     )
+
+
+def _check_unchanged(arrays: Path, line: dict[str, Any]) -> None:
+    if line.get(_DIGEST) not in (None, hash_file(arrays)):
+        raise ValueError(f"{arrays} is not as pubc wrote it: its SHA-256 does not fit")
+    if line.get(_SEAL) not in (None, _seal(line)):
+        raise ValueError("the line is not as pubc wrote it: its seal does not fit")
+
+
+def _seal(line: dict[str, Any]) -> str:
+    """SHA-256 of all else that a line says."""
+    said = {name: value for name, value in line.items() if name != _SEAL}
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
 def stored_arrays(path: Path) -> dict[str, NDArray[Any]]:
