@@ -48,7 +48,7 @@ from pubc.storage.successors import (
     successor,
     take_place,
 )
-from pubc.storage.targets import check_target
+from pubc.storage.targets import check_apart, check_target
 from pubc.storage.work_folders import WorkFolder
 
 __all__ = [
@@ -60,6 +60,7 @@ __all__ = [
     "append_lines",
     "atomic_file",
     "atomic_folder",
+    "check_apart",
     "check_lines",
     "check_settings",
     "check_target",

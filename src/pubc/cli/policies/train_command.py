@@ -21,7 +21,7 @@ from pubc.cli.policies.seeds_flag import parse_seeds
 from pubc.errors import UsageError
 from pubc.formats.core.named_parts import PARTS
 from pubc.policies.train_options import TrainOptions
-from pubc.storage import check_target, claim
+from pubc.storage import check_apart, check_target, claim
 
 if TYPE_CHECKING:
     from pubc.policies.checkpoints_scored import ScoredCheckpoints
@@ -189,7 +189,9 @@ class Train:
             claim(place, KIND, force=forced, sources=(self.data, self.weights, self.positives))
         check_unfinished(self.out, resume=self.resume)
         if self.tensorboard is not None:
-            check_target(self.tensorboard / "events")  # what goes into it
+            events = self.tensorboard / "events"  # what goes into it
+            check_target(events)
+            check_apart(events, *self._places())
         if (self.evaluate_every is None) != (self.env is None):
             raise UsageError("--evaluate-every and --env go together: how often, and where.")
         if self.random_seeds is not None and self.evaluate_every is not None:
