@@ -267,6 +267,7 @@ def test_a_result_does_not_replace_its_source(line, told, world, capsys):
         "report policy other --figures policy-vs-other-report",
         f"{TRAIN} --tensorboard folder",
         f"{TRAIN} --tensorboard folder/events",
+        f"{TRAIN} --tensorboard folder.training",
         f"{TRAIN} --random-seeds 0,1 --tensorboard folder/seed-1/events",
     ],
 )

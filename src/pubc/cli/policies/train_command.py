@@ -181,7 +181,7 @@ class Train:
         from pubc.acting import environments
         from pubc.policies import check_name
         from pubc.policies.policy_folder import KIND
-        from pubc.policies.training_run import check_unfinished
+        from pubc.policies.training_run import check_unfinished, unfinished
 
         check_name(self.algo)
         for place in self._places():
@@ -191,7 +191,7 @@ class Train:
         if self.tensorboard is not None:
             events = self.tensorboard / "events"  # what goes into it
             check_target(events)
-            check_apart(events, *self._places())
+            check_apart(events, unfinished(self.out).path, *self._places())
         if (self.evaluate_every is None) != (self.env is None):
             raise UsageError("--evaluate-every and --env go together: how often, and where.")
         if self.random_seeds is not None and self.evaluate_every is not None:
