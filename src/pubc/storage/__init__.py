@@ -39,7 +39,7 @@ from pubc.storage.ownership import (
     strangers,
 )
 from pubc.storage.renewed_files import renew_files
-from pubc.storage.scratch import make_scratch, scratch
+from pubc.storage.scratch import make_scratch, reserve_scratch, scratch
 from pubc.storage.successors import (
     final_name,
     has_replaced,
@@ -80,6 +80,7 @@ __all__ = [
     "remove_entry",
     "renew_files",
     "replaced_mark",
+    "reserve_scratch",
     "retire",
     "scratch",
     "seal",
