@@ -81,8 +81,8 @@ def become(call: dict, streams: list[int]) -> Callable[[], int | None]:
         os.dup2(stream, number)
         os.close(stream)
     # Ours knew what the server's were: a file that can be sought in, a terminal.
-    sys.stdin, sys.stdout = os.fdopen(0), os.fdopen(1, "w")
-    sys.stderr = os.fdopen(2, "w", buffering=1)
+    sys.stdin, sys.stdout = os.fdopen(0, closefd=False), os.fdopen(1, "w", closefd=False)
+    sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)
     os.chdir(call["folder"])
     os.environ.clear()
     os.environ.update(call["environment"])

@@ -13,6 +13,9 @@ def main() -> int:
     from pubc.cli.early_interrupt import listen, listen_to_the_end
 
     listen()
+    from pubc.cli.standard_streams import mend_streams
+
+    mend_streams()
     from pubc.cli.main import main as run
 
     code = run()

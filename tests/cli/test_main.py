@@ -195,7 +195,7 @@ def test_no_warning_of_ours_under_python_development_mode(tmp_path, words):
     assert done.stderr.count("\n") == (1 if "BAD" in words else 0)
 
 
-SHELL = f"{sys.executable} -m pubc.cli.main inspect %s"
+SHELL = f"{sys.executable} -m pubc inspect %s"
 
 
 @pytest.mark.parametrize(

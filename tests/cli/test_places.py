@@ -254,6 +254,38 @@ def test_a_result_does_not_replace_its_source(line, told, world, capsys):
         assert not any(verify(world / name) for name in WORLD)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"compare policy other {PLAY} --plot x.png --record x.png",
+        f"compare policy other {PLAY} --plot x.png --record x.png/r.jsonl",
+        f"evaluate policy {PLAY} --frames y.gif --record y.gif",
+        f"evaluate policy {PLAY} --frames z --record ./z/r.jsonl",
+        f"evaluate policy {PLAY} --frames z/a --record z",
+        "report run --out new --figures new",
+        "report run --out new --figures new/figures",
+        "report policy other --figures policy-vs-other-report",
+        f"{TRAIN} --tensorboard folder",
+        f"{TRAIN} --tensorboard folder/events",
+        f"{TRAIN} --tensorboard folder.training",
+        f"{TRAIN} --random-seeds 0,1 --tensorboard folder/seed-1/events",
+    ],
+)
+def test_each_result_of_a_command_has_a_place_of_its_own(line, world, capsys, monkeypatch):
+    for place in ("pubc.formats.read", "pubc.acting.evaluate.evaluate"):
+        monkeypatch.setattr(place, no_work)
+    before = {*world.rglob("*")}
+    with contextlib.chdir(world):
+        assert main(line.split()) == 2
+    assert "needs a place of its own" in capsys.readouterr().err
+    assert {*world.rglob("*")} == before
+
+
+def test_a_folder_for_figures_may_hold_the_report_too(world):
+    with contextlib.chdir(world):
+        assert main(["report", "run", "--out", "both/report", "--figures", "both", "--json"]) == 0
+
+
 def test_the_report_of_a_run_goes_into_it_as_ever(world):
     with contextlib.chdir(world):
         assert main(["report", "run", "--json"]) == 0

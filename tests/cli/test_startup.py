@@ -10,6 +10,8 @@ import sys
 import numpy as np
 import pytest
 
+import pubc
+from tests.pu.piles import pile
 from tests.reliability import samples
 
 CODE = """
@@ -144,3 +146,22 @@ def test_a_process_made_deaf_to_interrupts_stays_so():
         "assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN"
     )
     subprocess.run([sys.executable, "-c", code], check=True, env=dict(os.environ))
+
+
+def test_libraries_leave_nothing_among_temporary_files(tmp_path):
+    pytest.importorskip("onnxruntime")
+    pubc.save(tmp_path / "d.npz", pile([4, 4], steps=30, states=3))
+    (tmp_path / "temporary").mkdir()
+    for line in (
+        "train d.npz --out policy --algo dwbc --top 0.5 --updates 2 --device cpu",
+        "export policy policy.onnx",
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "pubc", *line.split()],
+            cwd=tmp_path,
+            env={**os.environ, "TMPDIR": str(tmp_path / "temporary")},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        assert not [*(tmp_path / "temporary").iterdir()]

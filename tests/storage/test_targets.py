@@ -3,7 +3,7 @@
 import pytest
 
 from pubc.errors import UsageError
-from pubc.storage import MANIFEST, check_target, claim, seal
+from pubc.storage import MANIFEST, check_apart, check_target, claim, seal
 
 
 @pytest.fixture
@@ -43,3 +43,21 @@ def test_a_source_is_not_replaced(sealed):
     for source in (sealed, sealed / "deep", sealed.parent / "link" / "data"):
         with pytest.raises(UsageError, match="replace its own source"):
             check_target(sealed, None, source)
+
+
+def test_results_that_are_apart_are_allowed(tmp_path):
+    check_apart()
+    check_apart(None, tmp_path, None)
+    check_apart(tmp_path / "a", tmp_path / "a.txt", tmp_path / "b" / "a")
+
+
+def test_results_in_each_others_way_are_refused(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    for one, other, told in (
+        (tmp_path / "a", tmp_path / "b" / ".." / "a", "is named twice"),
+        (tmp_path / "a", tmp_path / "link", "is named twice"),
+        (tmp_path / "a", tmp_path / "link" / "b", f"link/b lies inside {tmp_path}/a,"),
+    ):
+        for places in ((one, other), (other, one)):
+            with pytest.raises(UsageError, match=told):
+                check_apart(places[0], None, places[1])

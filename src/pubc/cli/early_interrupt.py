@@ -18,14 +18,18 @@ _DOCUMENT = b'{"error": {"kind": "InterruptedRun", "message": "interrupted.", "e
 
 def leave(number: int, frame: object) -> None:
     """End the process at once: nothing was done yet that would have to be undone."""
-    if "--json" in sys.argv:
-        os.write(1, _DOCUMENT)
-    _leave_now(number, frame)
+    try:
+        if "--json" in sys.argv:
+            os.write(1, _DOCUMENT)
+    finally:  # also where nobody can be told
+        _leave_now(number, frame)
 
 
 def _leave_now(number: int, frame: object) -> None:
-    os.write(2, b"pubc: interrupted.\n")
-    os._exit(INTERRUPTED)
+    try:
+        os.write(2, b"pubc: interrupted.\n")
+    finally:
+        os._exit(INTERRUPTED)
 
 
 def listen() -> None:

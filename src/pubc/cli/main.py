@@ -19,7 +19,13 @@ from typing import Any, Protocol, TextIO
 
 from pubc.cli.commands import COMMANDS, module_of
 from pubc.cli.plain_text import one_line
-from pubc.cli.startup import begin_quietly, begin_work, check_memory_limit, check_torch_limit
+from pubc.cli.startup import (
+    begin_quietly,
+    begin_work,
+    check_memory_limit,
+    check_torch_limit,
+    tidy_torch,
+)
 from pubc.errors import (
     EnvironmentFailure,
     InterruptedRun,
@@ -99,6 +105,7 @@ def _run(words: list[str]) -> int:
         check_memory_limit()
         command = _parse(words)
         check_torch_limit(words[0])
+        tidy_torch()
         begin_work()
         if not os.environ.get("PUBC_DEBUG"):
             warnings.showwarning = _tell_warning

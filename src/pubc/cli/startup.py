@@ -17,13 +17,21 @@ from pathlib import Path
 from pubc.cli.early_interrupt import listen
 from pubc.errors import EnvironmentFailure
 
-__all__ = ["begin_quietly", "begin_work", "check_memory_limit", "check_torch_limit"]
+__all__ = [
+    "begin_quietly",
+    "begin_work",
+    "check_memory_limit",
+    "check_torch_limit",
+    "tidy_torch",
+]
 
 _LOADING = 64 << 20
 _PER_CORE = 40 << 20
 """Bytes of addresses that loading numpy takes, and for each thread that its OpenBLAS starts."""
 _TORCH = 450 << 20
 """Bytes of addresses that torch takes at least; its build for the CPU takes 473 MiB."""
+_TORCH_CACHE = "TORCHINDUCTOR_CACHE_DIR"
+"""Names the folder that torch makes for compiled code, of which pubc has none."""
 _LEARNING = ("demo", "filter", "score", "train", "evaluate", "compare", "export")
 """Commands that always load torch."""
 
@@ -71,6 +79,15 @@ def check_torch_limit(command: str) -> None:
     """
     if command in _LEARNING and "torch" not in sys.modules:
         _check_room(_TORCH, "torch")
+
+
+def tidy_torch() -> None:
+    """Have torch put what it keeps between runs where it goes when this one ends."""
+    from pubc.storage import reserve_scratch
+
+    if _TORCH_CACHE not in os.environ:
+        with contextlib.suppress(OSError):
+            os.environ[_TORCH_CACHE] = str(reserve_scratch("torch"))
 
 
 def _check_room(more: int, library: str) -> None:

@@ -10,6 +10,7 @@ import contextlib
 import io
 import json
 import logging
+import os
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -147,6 +148,8 @@ def _to_onnx(
     path: Path,
     told: Mapping[str, Any],
 ) -> Run:
+    # Else it would write `.ses` among temporary files and report to its makers.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     try:
         import onnx
         import onnxruntime

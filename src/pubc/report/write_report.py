@@ -20,7 +20,7 @@ from pubc.storage import (
     verify,
 )
 
-__all__ = ["Found", "draw_report", "find", "write_report"]
+__all__ = ["Found", "draw_report", "find", "place_of", "write_report"]
 
 KIND = "report"
 NAMES = ("report.html", "report.md", "report.json")
@@ -68,6 +68,12 @@ def find(paths: Sequence[Path]) -> Found:
     return Found(paths)
 
 
+def place_of(folders: Sequence[Path], out: Path | None) -> Path | None:
+    """The folder that a report gets; None where it goes into the run that it is about."""
+    own = out is None and sum(map(is_run, folders)) == 1
+    return out or _beside(folders) if folders and not own else None
+
+
 def write_report(
     folders: Sequence[Path],
     out: Path | None = None,
@@ -94,8 +100,7 @@ def write_report(
         DataError: What is there is not for a report, or damaged.
         EnvironmentFailure: The disk said no.
     """
-    own = out is None and sum(map(is_run, folders)) == 1
-    place = out or _beside(folders) if folders and not own else None
+    place = place_of(folders, out)
     if place is not None:
         claim(place, KIND, force=force or out is None)
     found = find(folders)

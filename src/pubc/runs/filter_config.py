@@ -14,6 +14,7 @@ from pubc import formats
 from pubc.runs.spread import HERE, Spread
 
 if TYPE_CHECKING:
+    from pubc.pu.judge import Bench
     from pubc.pu.recipes import Recipe
 
 __all__ = ["DEFAULTS", "FilterConfig"]
@@ -106,6 +107,16 @@ class FilterConfig:
         }
         given = {name: value for name, value in settings.items() if value is not None}
         return with_settings(get_recipe(self.recipe), given)
+
+    def make_bench(self) -> Bench:
+        """Who works.
+
+        Raises:
+            UsageError: There is no such number of workers.
+        """
+        from pubc.pu.judge import Bench
+
+        return Bench(workers=self.workers, device=self.device)
 
 
 DEFAULTS = FilterConfig()

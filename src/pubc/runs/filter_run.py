@@ -158,9 +158,7 @@ def _finish(planned: Plan, folder: RunFolder, clock: Clock, listener: Listener) 
     if config.labels is not None and not told.exists():
         # A copy: the file itself goes on changing, and may be gone when the run is looked at.
         save_labels(told, read_labels(config.labels), planned.data.resolve())
-    bench = Bench(
-        workers=config.workers, device=config.device, shelf=folder.shelf, tell=listener.tell
-    )
+    bench = dataclasses.replace(config.make_bench(), shelf=folder.shelf, tell=listener.tell)
     with config.spread.open(
         planned.data, config.reading, folder.shards, workers=config.workers, tell=listener.tell
     ) as shards:
@@ -203,7 +201,7 @@ def write_results(
 ) -> Finished:
     """Write everything that follows from a result."""
     config, mixed, ready, place = planned.config, planned.mixed, planned.ready, folder.path
-    bench = Bench(workers=config.workers, device=config.device, shelf=folder.shelf)
+    bench = dataclasses.replace(config.make_bench(), shelf=folder.shelf)
     key = Key(config.random_seed)
     with clock.measure("write"):
         taken = result.mask | result.unsure if config.unsure == "keep" else result.mask

@@ -68,6 +68,7 @@ def plan(
         DataError: The data is not fit for it.
     """
     recipe = config.make_recipe()
+    config.make_bench()  # so that one which cannot be is refused now
     check_format(config, data)
     mixed = read_given(data, config.reading, tell)
     seeds = choose_seeds(config, mixed, tell)

@@ -39,7 +39,7 @@ from pubc.storage.ownership import (
     strangers,
 )
 from pubc.storage.renewed_files import renew_files
-from pubc.storage.scratch import make_scratch, scratch
+from pubc.storage.scratch import make_scratch, reserve_scratch, scratch
 from pubc.storage.successors import (
     final_name,
     has_replaced,
@@ -48,7 +48,7 @@ from pubc.storage.successors import (
     successor,
     take_place,
 )
-from pubc.storage.targets import check_target
+from pubc.storage.targets import check_apart, check_target
 from pubc.storage.work_folders import WorkFolder
 
 __all__ = [
@@ -60,6 +60,7 @@ __all__ = [
     "append_lines",
     "atomic_file",
     "atomic_folder",
+    "check_apart",
     "check_lines",
     "check_settings",
     "check_target",
@@ -79,6 +80,7 @@ __all__ = [
     "remove_entry",
     "renew_files",
     "replaced_mark",
+    "reserve_scratch",
     "retire",
     "scratch",
     "seal",

@@ -6,9 +6,11 @@ host and process made it, and whoever makes a new one removes those of processes
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import re
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -16,7 +18,7 @@ from pathlib import Path
 
 from pubc.storage.disk import alive, this_host
 
-__all__ = ["make_scratch", "scratch"]
+__all__ = ["make_scratch", "reserve_scratch", "scratch"]
 
 _NAME = re.compile(r"pubc-[a-z]+-(?P<host>[0-9a-f]{8})-(?P<pid>\d+)-\w+")
 
@@ -33,8 +35,21 @@ def make_scratch(purpose: str, where: Path | None = None) -> Path:
     """
     place = Path(tempfile.gettempdir()) if where is None else where
     _sweep(place)
-    prefix = f"pubc-{purpose}-{this_host()}-{os.getpid()}-"
-    return Path(tempfile.mkdtemp(prefix=prefix, dir=place))
+    return Path(tempfile.mkdtemp(prefix=_prefix(purpose), dir=place))
+
+
+def reserve_scratch(purpose: str) -> Path:
+    """A name for a folder that a library may make; it is removed when this process ends.
+
+    Args:
+        purpose: A word of lower-case letters for its name.
+
+    Raises:
+        OSError: There is no place for such things.
+    """
+    path = Path(tempfile.gettempdir()) / f"{_prefix(purpose)}{secrets.token_hex(4)}"
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    return path
 
 
 @contextlib.contextmanager
@@ -45,6 +60,10 @@ def scratch(purpose: str) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _prefix(purpose: str) -> str:
+    return f"pubc-{purpose}-{this_host()}-{os.getpid()}-"
 
 
 def _sweep(place: Path) -> None:

@@ -1,4 +1,4 @@
-"""Where a result must not go, whatever is there: into a sealed folder, or over its own source.
+"""Where a result must not go: into a sealed folder, over its own source, or over another result.
 
 A sealed folder holds what its manifest says and nothing else, so whatever is put into it has
 `pubc verify` call it damaged. And a result that replaces what it was made from cannot be made
@@ -8,6 +8,7 @@ again.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 from pubc.errors import PubcError, UsageError
 from pubc.storage.manifest import MANIFEST, read_manifest
 
-__all__ = ["check_target"]
+__all__ = ["check_apart", "check_target"]
 
 
 def check_target(path: Path, *sources: Path | None) -> None:
@@ -42,6 +43,25 @@ def check_target(path: Path, *sources: Path | None) -> None:
             told = "is what is read" if origin == place else f"holds {source}"
             raise UsageError(
                 f"{path} {told}, so the result would replace its own source. Choose another place."
+            )
+
+
+def check_apart(*paths: Path | None) -> None:
+    """See that the results of one command do not get into each other's way, before any work.
+
+    Args:
+        paths: A place for each result that was asked for: a file, a folder that is written as a
+            whole, or a file in a folder that may hold other things too.
+
+    Raises:
+        UsageError: Two are the same place, or one lies inside the other.
+    """
+    places = [(path, Path(os.path.realpath(path))) for path in paths if path is not None]
+    for (inner, inside), (outer, around) in itertools.permutations(places, 2):
+        if inside.is_relative_to(around):
+            told = "is named twice" if inside == around else f"lies inside {outer}"
+            raise UsageError(
+                f"{inner} {told}, but each result of a command needs a place of its own."
             )
 
 

@@ -45,6 +45,20 @@ def test_the_demo_replaces_nothing_but_an_earlier_demo(name, tmp_path, capsys):
     assert _content(tmp_path) == before
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [("--recipe nonsense", "No recipe named 'nonsense'"), ("--workers -3", "Workers are at least")],
+)
+def test_what_cannot_be_is_refused_before_anything_is_written(words, told, tmp_path, capsys):
+    out = tmp_path / "new"
+    assert main(["demo", "--out", str(out), *words.split()]) == 2
+    assert told in capsys.readouterr().err
+    pubc.save(tmp_path / "d.npz", mixture()[:8])
+    line = ["filter", str(tmp_path / "d.npz"), "--seed-episodes", "0", "--out", str(out)]
+    assert main([*line, *words.split()]) == 2
+    assert not out.exists()
+
+
 def test_what_a_demo_killed_at_once_left_is_no_obstacle(tmp_path):
     run = tmp_path / "run"
     run.mkdir()

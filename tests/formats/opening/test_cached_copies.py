@@ -79,7 +79,7 @@ def test_a_limit_of_nothing_keeps_no_copy(sets, monkeypatch):
     assert copies.copies() == []
 
 
-@pytest.mark.parametrize("word", ["much", "-1", "nan", "inf", "10GiB"])
+@pytest.mark.parametrize("word", ["much", "-1", "nan", "inf", "1e308", "10GiB"])
 def test_a_limit_that_is_no_number_is_a_matter_of_usage(sets, monkeypatch, word):
     monkeypatch.setenv("PUBC_CACHE_GIB", word)
     with pytest.raises(UsageError, match=f"PUBC_CACHE_GIB .*{word}"):

@@ -59,26 +59,23 @@ class Demo:
         """Write, filter, compare."""
         began = time.monotonic()
         data, run = self.out / "mixture.npz", self.out / "run"
+        config = FilterConfig(
+            seed_source=EXPERT,
+            seed_count=SEEDS,
+            recipe=self.recipe,
+            truth=EXPERT,
+            random_seed=self.random_seed,
+            workers=self.workers,
+        )
+        config.make_recipe()  # what cannot be is refused before anything is written
+        config.make_bench()
         mixed = mixture()
         _refuse_others(data, run, mixed)
         formats.save_sealed(data, mixed, overwrite=True, about={_MARK: True})
         if not self.json:
             say(f"{mixed} of Ant, 20 each of: expert, other_expert, weak -> {data}")
             say(f"$ pubc filter {data} --out {run} --seed-source {EXPERT} --truth {EXPERT}\n")
-        document = Filter(
-            data=data,
-            out=run,
-            config=FilterConfig(
-                seed_source=EXPERT,
-                seed_count=SEEDS,
-                recipe=self.recipe,
-                truth=EXPERT,
-                random_seed=self.random_seed,
-                workers=self.workers,
-            ),
-            force=True,
-            json=self.json,
-        ).run()
+        document = Filter(data=data, out=run, config=config, force=True, json=self.json).run()
         if not self.json:
             _show(document["truth_report"], self.out, time.monotonic() - began)
         return document

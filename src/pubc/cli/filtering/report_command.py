@@ -10,6 +10,7 @@ import tyro
 
 from pubc.cli.console import facts, say, warn_unsound, warn_unsound_policy
 from pubc.errors import UsageError
+from pubc.storage import check_apart
 
 if TYPE_CHECKING:
     from pubc.report.tables import Table
@@ -48,10 +49,13 @@ class Report:
         """Write the report and the figures, and say where they are."""
         from pubc.report import write_report
         from pubc.report.tables import find_records
+        from pubc.report.write_report import place_of
 
         records = [place for path in self.paths if (place := find_records(path)) is not None]
         if records:
             return self._results(records)
+        if self.figures is not None:
+            check_apart(self.figures / "figures", place_of(self.paths, self.out))
         drawn: list[Path] = []
         page = write_report(
             self.paths,

@@ -12,7 +12,7 @@ from pubc.cli.console import say
 from pubc.cli.policies.comparison_plot import KIND, draw
 from pubc.cli.policies.evaluate_command import as_record, find_environment, measure
 from pubc.errors import UsageError
-from pubc.storage import claim
+from pubc.storage import check_apart, claim
 
 __all__ = ["COMMAND", "Compare"]
 
@@ -51,6 +51,7 @@ class Compare:
         """Evaluate each, and compare."""
         from pubc import results
 
+        check_apart(self.plot, self.record)
         if self.record is not None:
             results.check(self.record)
         self._check()

@@ -12,6 +12,7 @@ import tyro
 
 from pubc.cli.console import facts, headline, histogram, progress, warn_unsound_policy
 from pubc.errors import UsageError
+from pubc.storage import check_apart
 
 __all__ = [
     "COMMAND",
@@ -56,6 +57,7 @@ class Evaluate:
         """Play with progress, and say what came out."""
         from pubc import results
 
+        check_apart(self.frames, self.record)
         if self.record is not None:
             results.check(self.record)
         environment = find_environment(self.policy, self.env)

@@ -21,7 +21,7 @@ from pubc.cli.policies.seeds_flag import parse_seeds
 from pubc.errors import UsageError
 from pubc.formats.core.named_parts import PARTS
 from pubc.policies.train_options import TrainOptions
-from pubc.storage import check_target, claim
+from pubc.storage import check_apart, check_target, claim
 
 if TYPE_CHECKING:
     from pubc.policies.checkpoints_scored import ScoredCheckpoints
@@ -182,7 +182,7 @@ class Train:
         from pubc.acting import environments
         from pubc.policies import check_name
         from pubc.policies.policy_folder import KIND
-        from pubc.policies.training_run import check_unfinished
+        from pubc.policies.training_run import check_unfinished, unfinished
 
         check_name(self.algo)
         for place in self._places():
@@ -190,7 +190,9 @@ class Train:
             claim(place, KIND, force=forced, sources=(self.data, self.weights, self.positives))
         check_unfinished(self.out, resume=self.resume)
         if self.tensorboard is not None:
-            check_target(self.tensorboard / "events")  # what goes into it
+            events = self.tensorboard / "events"  # what goes into it
+            check_target(events)
+            check_apart(events, unfinished(self.out).path, *self._places())
         if (self.evaluate_every is None) != (self.env is None):
             raise UsageError("--evaluate-every and --env go together: how often, and where.")
         if self.random_seeds is not None and self.evaluate_every is not None:

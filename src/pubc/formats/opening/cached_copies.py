@@ -69,7 +69,7 @@ def limit() -> int:
         gibibytes = float(given) if given else LIMIT
     except ValueError:
         gibibytes = -1.0
-    if not math.isfinite(gibibytes) or gibibytes < 0:
+    if not math.isfinite(gibibytes * 2**30) or gibibytes < 0:
         raise UsageError(
             f"PUBC_CACHE_GIB must be the GiB that cached copies may take, such as 2.5, or 0 for "
             f"no cache. Got {given!r}."
