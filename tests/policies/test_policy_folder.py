@@ -67,6 +67,13 @@ def test_a_description_that_does_not_fit_is_refused(
         load(folder)
 
 
+def test_a_range_with_one_end_missing_is_refused():
+    policy = random_policy()
+    tensors = {**policy.tensors(), "action.high": np.zeros(0, np.float32)}
+    with pytest.raises(DataError, match="2 lowest and 0 highest actions"):
+        type(policy).build(policy.config(), tensors)
+
+
 def test_what_is_no_policy_says_so(tmp_path: Path):
     with pytest.raises(UsageError, match="no such policy folder"):
         load(tmp_path / "absent")

@@ -48,6 +48,19 @@ def test_odd_types_in_the_document_are_refused_in_words(key, value, tmp_path, ca
     assert "fault in pubc itself" not in err
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("problems", [{"outcome": "warned"}]), ("problems", ["odd"]), ("truth_report", {"a": 1})],
+    ids=str,
+)
+def test_what_a_page_shows_and_the_document_lacks_is_told(key, value, tmp_path, capsys):
+    path = make_run(tmp_path / "run", 12, 1)
+    edit(path, key, value)
+    code, _, err = run(capsys, "report", path, "--out", tmp_path / "page")
+    assert code == 3, err
+    assert "pubc verify" in err
+
+
 def promise(shape: str) -> bytes:
     head = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
     return b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head.encode()

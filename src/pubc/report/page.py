@@ -15,9 +15,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, UndefinedError
 from markupsafe import Markup, escape
 
+from pubc.errors import DataError
 from pubc.report import sentences as words
 from pubc.report import summary
 from pubc.report.compare_runs import comparison_payload
@@ -48,6 +49,9 @@ def render(
         compared: The runs, where there are several.
         facts: Their comparison.
         policies: What policies learned and earned.
+
+    Raises:
+        DataError: A run does not say something that every run says.
     """
     style = asset("page.css")
     script = "\n".join(asset(name) for name in _SCRIPTS)
@@ -58,10 +62,9 @@ def render(
         data["comparison"] = comparison_payload(compared, dict(facts))
     if policies is not None:
         data["policies"] = policies
-    return (
-        environment()
-        .get_template("page.html")
-        .render(
+    template = environment().get_template("page.html")
+    try:
+        return template.render(
             policy=content_policy(style, script),
             style=Markup(style),
             script=Markup(script),
@@ -73,7 +76,13 @@ def render(
             sections=_sections(run, facts, policies),
             **(_about(run, data["run"]) if run is not None else {"run": None}),
         )
-    )
+    except UndefinedError as error:
+        name = "the runs" if run is None else str(run.path)
+        raise DataError(
+            f"{name}: run.json does not say all that a page shows ({error}). `pubc verify` says "
+            "whether the file was changed.",
+            code="bad_run",
+        ) from None
 
 
 @functools.cache
