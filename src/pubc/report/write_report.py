@@ -20,7 +20,7 @@ from pubc.storage import (
     verify,
 )
 
-__all__ = ["Found", "draw_report", "find", "place_of", "write_report"]
+__all__ = ["Found", "draw_report", "find", "folder_for", "write_report"]
 
 KIND = "report"
 NAMES = ("report.html", "report.md", "report.json")
@@ -68,7 +68,7 @@ def find(paths: Sequence[Path]) -> Found:
     return Found(paths)
 
 
-def place_of(folders: Sequence[Path], out: Path | None) -> Path | None:
+def folder_for(folders: Sequence[Path], out: Path | None) -> Path | None:
     """The folder that a report gets; None where it goes into the run that it is about."""
     own = out is None and sum(map(is_run, folders)) == 1
     return out or _beside(folders) if folders and not own else None
@@ -100,7 +100,7 @@ def write_report(
         DataError: What is there is not for a report, or damaged.
         EnvironmentFailure: The disk said no.
     """
-    place = place_of(folders, out)
+    place = folder_for(folders, out)
     if place is not None:
         claim(place, KIND, force=force or out is None)
     found = find(folders)

@@ -96,7 +96,7 @@ def _write_segments(
     elif wanted == own == "lerobot" and source is not None and _pictures(source):
         warn("the segments hold numbers only: pictures and videos are not cut.")
     name = f"kept.{_SUFFIX.get(wanted, wanted)}"
-    formats.save(folder / name, segments, format=wanted, overwrite=True)
+    formats.write_inside(folder / name, segments, format=wanted, overwrite=True)
     return name
 
 

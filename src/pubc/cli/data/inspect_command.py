@@ -18,7 +18,7 @@ from pubc.cli.dataset_flag import Dataset
 from pubc.formats.core.findings import Findings, plural
 from pubc.formats.core.motion import check_motion
 from pubc.formats.opening.open_dataset import open_dataset
-from pubc.runs.folder.given_data import check_given
+from pubc.runs.folder.given_data import check_given, check_manifest
 from pubc.storage import MANIFEST
 from pubc.trajectory import Problem, TrajectorySet
 
@@ -54,6 +54,7 @@ class Inspect:
             check_place(self.plot, force=self.force)
         check_given(self.data, warn)
         opened = open_dataset(self.data, self.reading)
+        check_manifest(self.data, self.reading)
         findings = Findings(self.data, strict=self.reading.strict)
         check_motion(opened.trajectories, findings)
         document = {

@@ -49,13 +49,13 @@ class Report:
         """Write the report and the figures, and say where they are."""
         from pubc.report import write_report
         from pubc.report.tables import find_records
-        from pubc.report.write_report import place_of
+        from pubc.report.write_report import folder_for
 
         records = [place for path in self.paths if (place := find_records(path)) is not None]
         if records:
             return self._results(records)
         if self.figures is not None:
-            check_apart(self.figures / "figures", place_of(self.paths, self.out))
+            check_apart(self.figures / "figures", folder_for(self.paths, self.out))
         drawn: list[Path] = []
         page = write_report(
             self.paths,

@@ -91,7 +91,7 @@ class Review:
         return {**document, "marks": len(desk.labels)}
 
     def _announce(self) -> None:
-        from pubc.runs.folder.given_data import check_given
+        from pubc.runs.folder.given_data import check_given, check_manifest
         from pubc.runs.folder.run_folder import RunFolder, is_run
 
         if self.labels is not None and not self.labels.exists():
@@ -100,6 +100,7 @@ class Review:
             warn_unsound(self.path, RunFolder(self.path).read())
         else:
             check_given(self.path, warn)
+            check_manifest(self.path, self.reading)
 
     def _tell(self, document: dict[str, Any]) -> None:
         if self.json:

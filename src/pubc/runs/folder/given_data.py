@@ -22,7 +22,15 @@ from pubc.trajectory import TrajectorySet
 if TYPE_CHECKING:
     from pubc.runs.folder.run_folder import RunFolder
 
-__all__ = ["Tell", "check_given", "read_checked", "read_given", "run_behind", "tell_rebuilt"]
+__all__ = [
+    "Tell",
+    "check_given",
+    "check_manifest",
+    "read_checked",
+    "read_given",
+    "run_behind",
+    "tell_rebuilt",
+]
 
 Tell = Callable[[str], None]
 """Takes a sentence for the user."""
@@ -50,6 +58,7 @@ def read_given(path: Path, options: formats.ReadOptions, tell: Tell) -> Trajecto
 def read_checked(path: Path, options: formats.ReadOptions, tell: Tell) -> TrajectorySet:
     """Read a dataset whose run was looked at already; otherwise as `read_given`."""
     trajectories = formats.read(path, options)
+    check_manifest(path, options)
     tell_rebuilt(path, trajectories, tell)
     return trajectories
 
@@ -62,14 +71,13 @@ def tell_rebuilt(path: Path, trajectories: TrajectorySet, tell: Tell) -> None:
 
 
 def check_given(path: Path, tell: Tell) -> None:
-    """See that data with a manifest is as it was written, and say where its run is not sound.
+    """See that data inside a run is as the run left it, and say where that is not sound.
 
     Raises:
         DataError: It was changed, or the run was, or the run is not finished.
     """
     run = run_behind(path)
     if run is None:
-        _check_sealed(path)
         return
     document = run.check_finished()
     run.check_parts(path.resolve().name)
@@ -102,8 +110,16 @@ def run_behind(path: Path) -> RunFolder | None:
     return RunFolder(place.parent) if ours else None
 
 
-def _check_sealed(path: Path) -> None:
-    """See that data that pubc wrote is as its manifest says; what was added to a folder may be."""
+def check_manifest(path: Path, options: formats.ReadOptions) -> None:
+    """See that data that pubc wrote is as its manifest says, after it was read.
+
+    What its reader finds says more, so that comes first. What was added to a folder may be.
+
+    Raises:
+        DataError: A file was changed or is missing, and the user did not ask to go on without it.
+    """
+    if options.skip_bad_files:
+        return
     manifest = path / MANIFEST if path.is_dir() else sidecar(path)
     try:
         told = read_json(manifest) if manifest.is_file() else {}
