@@ -34,6 +34,7 @@ TIMED = {
     "pubc.storage.successors": ("take_place", "replaced_mark", "has_replaced", "retire"),
     "pubc.runs.folder.run_succession": ("check_place", "claim_run"),
     "pubc.runs.folder.document_types": ("check_types",),
+    "pubc.runs.folder.given_data": ("check_given", "check_manifest"),
     "pubc.nets.files": ("_digest",),
     "pubc.formats.core.checks": ("check_words",),
     "pubc.formats.opening.isolate": ("parse_in_child",),
