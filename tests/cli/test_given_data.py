@@ -129,13 +129,17 @@ def test_a_folder_of_data_may_be_added_to(world, capsys):
     assert (code, err) == (0, "")
 
 
-@pytest.mark.parametrize("name", LINES)
-def test_what_an_unsound_run_kept_is_announced(name, world, capsys):
+def make_unsound() -> None:
     document = json.loads(Path("run/run.json").read_text())
     document |= {"sound": False, "status": "no_valley"}
     Path("run/run.json").write_text(json.dumps(document))
     shutil.copy("mixed.npz", "run/kept.npz")
     seal(Path("run"), kind="filter")
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_what_an_unsound_run_kept_is_announced(name, world, capsys):
+    make_unsound()
     code, _, err = call(name, "run/kept.npz", capsys)
     told = [line for line in err.splitlines() if "run is not sound (status no_valley)" in line]
     assert code == (2 if name == "seeds" else 0), err  # all would be seeds
@@ -143,6 +147,37 @@ def test_what_an_unsound_run_kept_is_announced(name, world, capsys):
     if name == "train":
         config = json.loads(Path("policy/config.json").read_text())
         assert config["data"]["run"] == {"name": "run", "sound": False, "status": "no_valley"}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_so_is_what_was_converted_from_it_twice(name, world, capsys):
+    make_unsound()
+    assert run_line("convert run/kept.npz copy.store --json", capsys)[0] == 0
+    assert run_line("convert copy.store again.hdf5 --to d4rl --json", capsys)[0] == 0
+    _, _, err = call(name, "again.hdf5", capsys)
+    announced_second_hand(err, "again.hdf5")
+    if name == "train":
+        config = json.loads(Path("policy/config.json").read_text())
+        assert config["data"]["run"] == {"name": "run", "sound": False, "status": "no_valley"}
+
+
+@pytest.mark.parametrize("format", ["npz", "lerobot", "minari"])
+def test_so_is_a_copy_in_any_format(format, world, capsys):
+    make_unsound()
+    assert run_line(f"convert run/kept.npz copy.npz --to {format} --json", capsys)[0] == 0
+    announced_second_hand(call("inspect", "copy.npz", capsys)[2], "copy.npz")
+
+
+def announced_second_hand(err: str, data: str) -> None:
+    told = f"pubc: {data} was selected by the run run, whose selection is not sound (status no_"
+    assert told in err
+
+
+@pytest.mark.parametrize("told", ["no run", ["a"], {"sound": "no"}, {"sound": False, "name": {}}])
+def test_a_manifest_that_says_nonsense_of_a_run_stops_nothing(told, world, capsys):
+    save_sealed(Path("odd.npz"), pubc.load("mixed.npz"), about={"selected_by": told})
+    for name in ("convert", "train"):
+        assert call(name, "odd.npz", capsys)[0] == 0
 
 
 @pytest.mark.parametrize("name", ["inspect", "convert"])

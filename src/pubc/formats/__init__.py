@@ -139,17 +139,17 @@ def save_sealed(
         format: Name of the format; the suffix picks it if omitted.
         version: Version of the format, where it has several.
         overwrite: Replace an earlier dataset that pubc wrote.
-        about: Further facts for the manifest of a file.
+        about: Further facts for the manifest.
 
     Raises:
         UsageError: The format or version cannot be written, or `path` is taken.
         EnvironmentFailure: The disk said no; nothing was changed.
     """
     name = format or format_for_new(path)
+    module, chosen = _writer(name, version)
     if name in KINDS:  # a folder, which seals itself
-        write_inside(path, trajectories, format=name, version=version, overwrite=overwrite)
+        module.write(path, trajectories, overwrite=overwrite, about=about, **chosen)
         return
-    _writer(name, version)
     with sealed_file(
         path, kind="dataset", overwrite=overwrite, about=about, replaces=KINDS
     ) as place:

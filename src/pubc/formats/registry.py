@@ -10,14 +10,15 @@ A format is a module with these names, loaded when it is first needed:
     subset(selection, target, *, overwrite) -> remarks or None           (optional)
 
 `subset` copies selected trajectories from a source of the same format with everything it
-holds about them, also what a `TrajectorySet` does not carry.
+holds about them, also what a `TrajectorySet` does not carry. Where a dataset is a folder, `write`
+seals it, and takes `about` too: further facts for its manifest.
 """
 
 from __future__ import annotations
 
 import importlib
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from pubc.errors import DataError, EnvironmentFailure, PubcError, UnknownNameError
 from pubc.formats.core.findings import Findings
@@ -67,7 +68,7 @@ class Format(Protocol):
         ...
 
     @staticmethod
-    def write(path: Path, trajectories: TrajectorySet, *, overwrite: bool) -> None:
+    def write(path: Path, trajectories: TrajectorySet, *, overwrite: bool, **more: Any) -> None:
         """Write a new dataset at `path`."""
         ...
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import tokenize
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -102,6 +102,7 @@ def write(
     trajectories: TrajectorySet,
     *,
     overwrite: bool,
+    about: Mapping[str, Any] | None = None,
     copy_of: tuple[Path, str] | None = None,
     blocks: Callable[[Path], dict[str, Any]] | None = None,
 ) -> None:
@@ -111,11 +112,13 @@ def write(
         path: Folder to make.
         trajectories: What goes into it.
         overwrite: Replace a store that is there.
+        about: Further facts for its manifest.
         copy_of: The dataset that this is a cached copy of, and its format; the store then
             carries the marker of an entry of the cache.
         blocks: Digests of parts of its files, for the manifest of a cached copy.
     """
-    about: dict[str, Any] = {
+    told: dict[str, Any] = {
+        **(about or {}),
         "trajectories": len(trajectories),
         "steps": trajectories.steps,
         "metadata": dict(trajectories.metadata),
@@ -123,11 +126,11 @@ def write(
         "extras": {},
     }
     if copy_of is not None:
-        about["source"], about["origin"] = str(copy_of[0].resolve()), copy_of[1]
-    with atomic_folder(path, kind=KIND, overwrite=overwrite, about=about) as folder:
+        told["source"], told["origin"] = str(copy_of[0].resolve()), copy_of[1]
+    with atomic_folder(path, kind=KIND, overwrite=overwrite, about=told) as folder:
         for number, name in enumerate(trajectories.columns.extras):
-            about["extras"][name] = f"extra-{number:03d}-{_SAFE.sub('_', name)[:60]}"
-        files = {f"extras/{name}": file for name, file in about["extras"].items()}
+            told["extras"][name] = f"extra-{number:03d}-{_SAFE.sub('_', name)[:60]}"
+        files = {f"extras/{name}": file for name, file in told["extras"].items()}
         if copy_of is not None:
             # First, so that what a kill leaves is known as ours too.
             columns = [files.get(name, name) for name, _ in trajectories.columns.named()]
@@ -144,7 +147,7 @@ def write(
             if values is not None:
                 np.save(folder / f"{name}.npy", np.asarray(values), allow_pickle=False)
         if blocks is not None:
-            about["blocks"] = blocks(folder)
+            told["blocks"] = blocks(folder)
 
 
 def _header(file: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:

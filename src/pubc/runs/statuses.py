@@ -12,6 +12,7 @@ __all__ = [
     "STATUSES",
     "StatusWords",
     "bad_words",
+    "second_hand_words",
     "unsound_words",
     "verdict",
     "words_for",
@@ -163,6 +164,21 @@ def unsound_words(run: Path, document: Mapping[str, Any]) -> str | None:
     return (
         f"the selection of {run} is not sound (status {document.get('status')}); what follows "
         f"from it may not be either. `pubc report {run}` says why."
+    )
+
+
+def second_hand_words(data: Path, run: Mapping[str, Any]) -> str | None:
+    """A sentence for who uses data made from what an unsound run kept; None for all other data.
+
+    Args:
+        data: The data.
+        run: Name, soundness and status of the run that selected it; empty for none.
+    """
+    if run.get("sound") is not False:
+        return None
+    return (
+        f"{data} was selected by the run {run.get('name')}, whose selection is not sound "
+        f"(status {run.get('status')}); what follows from it may not be either."
     )
 
 

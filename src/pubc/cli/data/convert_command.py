@@ -13,7 +13,7 @@ from pubc.cli.console import say, warn
 from pubc.cli.dataset_flag import Dataset
 from pubc.formats.core.provenance import provenance
 from pubc.formats.trusted_pickle import read_trusted
-from pubc.runs.folder.given_data import read_given
+from pubc.runs.folder.given_data import SELECTED_BY, read_given, selected_by
 from pubc.storage import claim
 
 __all__ = ["COMMAND", "Convert"]
@@ -52,13 +52,14 @@ class Convert:
             trajectories = read_trusted(self.source, self.reading)
         else:
             trajectories = read_given(self.source, self.reading, warn)
+        run = selected_by(self.source)
         formats.save_sealed(
             self.target,
             trajectories,
             format=self.to,
             version=self.version,
             overwrite=self.force,
-            about=provenance(self.source, self.reading),
+            about=provenance(self.source, self.reading) | ({SELECTED_BY: run} if run else {}),
         )
         if not self.json:
             say(f"{trajectories} -> {self.target}")

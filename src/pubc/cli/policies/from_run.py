@@ -44,17 +44,10 @@ def judged_by(*paths: Path | None) -> dict[str, Any]:
 
     Of several runs it names one that is not sound, where there is one, else the first.
     """
-    from pubc.runs.folder.given_data import run_behind
-    from pubc.runs.folder.run_folder import RunFolder, is_run
+    from pubc.runs.folder.given_data import selected_by
 
-    found = []
-    for path in paths:
-        run = None if path is None else RunFolder(path) if is_run(path) else run_behind(path)
-        if run is not None:
-            told = run.read()
-            verdict = {name: told.get(name) for name in ("sound", "status")}
-            found.append({"name": run.path.resolve().name, **verdict})
-    found.sort(key=lambda run: run["sound"] is not False)
+    found = [run for path in paths if path is not None and (run := selected_by(path))]
+    found.sort(key=lambda run: run.get("sound") is not False)
     return {"run": found[0]} if found else {}
 
 

@@ -8,7 +8,7 @@ one go through the same writer, so both have the same layout.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -154,7 +154,12 @@ class Writer:
 
 
 def write(
-    path: Path, trajectories: TrajectorySet, *, overwrite: bool, version: str = VERSIONS[0]
+    path: Path,
+    trajectories: TrajectorySet,
+    *,
+    overwrite: bool,
+    version: str = VERSIONS[0],
+    about: Mapping[str, Any] | None = None,
 ) -> None:
     """Write a new dataset folder.
 
@@ -163,6 +168,7 @@ def write(
         trajectories: What to write.
         overwrite: Replace an existing folder.
         version: `v3.0`, or `v2.1` for tools that have not moved on.
+        about: Further facts for the manifest.
     """
     if version not in VERSIONS:
         raise UsageError(f"LeRobot version must be v3.0 or v2.1. Got {version!r}.")
@@ -175,7 +181,7 @@ def write(
     if "task_index" in features.values():
         tasks = dict(enumerate(metadata["tasks"]))
     robot = metadata.get("robot_type")
-    with atomic_folder(path, kind=KIND, overwrite=overwrite) as folder:
+    with atomic_folder(path, kind=KIND, overwrite=overwrite, about=about) as folder:
         writer = Writer(folder, version)
         for trajectory in trajectories:
             table = _frames(trajectory, features, float(fps))

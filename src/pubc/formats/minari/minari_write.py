@@ -27,8 +27,14 @@ _ID = re.compile(r"(?:[-_\w][-_\w/]*[-_\w]/)?[-_\w]+-v\d+")
 _VERSION = "0.5.0"
 
 
-def write(path: Path, trajectories: TrajectorySet, *, overwrite: bool) -> None:
-    """Write a new dataset in the HDF5 layout.
+def write(
+    path: Path,
+    trajectories: TrajectorySet,
+    *,
+    overwrite: bool,
+    about: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a new dataset in the HDF5 layout, with further facts for its manifest.
 
     A trajectory without a final observation repeats its last one there, since readers of
     Minari count on the extra row; the attribute `pubc_no_final` tells.
@@ -42,7 +48,7 @@ def write(path: Path, trajectories: TrajectorySet, *, overwrite: bool) -> None:
     shape = (1, *trajectories.columns.observations.shape[1:])
     probe = np.zeros(shape, dtype=trajectories.columns.observations.dtype)
     record = trajectories.metadata.get(PARTS)
-    with atomic_folder(path, kind="minari", overwrite=overwrite) as folder:
+    with atomic_folder(path, kind="minari", overwrite=overwrite, about=about) as folder:
         data = folder / "data"
         data.mkdir()
         with new_hdf5(data / MAIN) as file:

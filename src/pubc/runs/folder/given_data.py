@@ -2,19 +2,20 @@
 
 Data that pubc wrote has a manifest, and must be as that says. The trajectories that a run kept may
 be named by themselves, as RUN/kept.npz. The run answers for them all the same: it must be finished,
-they must be as it left them, and where it is not sound that is said.
+they must be as it left them, and where it is not sound that is said. What was converted from them
+says in its manifest which run selected it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pubc import formats
 from pubc.errors import DataError
 from pubc.formats.opening.open_dataset import REBUILT
-from pubc.runs.statuses import unsound_words
+from pubc.runs.statuses import second_hand_words, unsound_words
 from pubc.storage import MANIFEST, read_json, read_manifest, verify
 from pubc.storage.manifest import ADDED, content_of, fits, sidecar
 from pubc.trajectory import TrajectorySet
@@ -23,17 +24,21 @@ if TYPE_CHECKING:
     from pubc.runs.folder.run_folder import RunFolder
 
 __all__ = [
+    "SELECTED_BY",
     "Tell",
     "check_given",
     "check_manifest",
     "read_checked",
     "read_given",
     "run_behind",
+    "selected_by",
     "tell_rebuilt",
 ]
 
 Tell = Callable[[str], None]
 """Takes a sentence for the user."""
+SELECTED_BY = "selected_by"
+"""Where the manifest of a dataset names the run that selected it, and how that ended."""
 _HASHED = 1 << 30
 """Bytes of a dataset up to which digests are compared, about a second; of more only the sizes, and
 all of it by `pubc verify`."""
@@ -71,13 +76,16 @@ def tell_rebuilt(path: Path, trajectories: TrajectorySet, tell: Tell) -> None:
 
 
 def check_given(path: Path, tell: Tell) -> None:
-    """See that data inside a run is as the run left it, and say where that is not sound.
+    """See that data inside a run is as the run left it, and say where its run is not sound.
 
     Raises:
         DataError: It was changed, or the run was, or the run is not finished.
     """
     run = run_behind(path)
     if run is None:
+        words = second_hand_words(path, selected_by(path))
+        if words is not None:
+            tell(words)
         return
     document = run.check_finished()
     run.check_parts(path.resolve().name)
@@ -110,6 +118,26 @@ def run_behind(path: Path) -> RunFolder | None:
     return RunFolder(place.parent) if ours else None
 
 
+def selected_by(path: Path) -> dict[str, Any]:
+    """Name, soundness and status of the run that selected data; empty where no run is known.
+
+    Args:
+        path: A run, data inside a run, or data that was made from either.
+
+    Raises:
+        DataError: There is such a run, and it was changed.
+    """
+    from pubc.runs.folder.run_folder import RunFolder, is_run
+
+    run = RunFolder(path) if is_run(path) else run_behind(path)
+    if run is not None:
+        document = run.read()
+        verdict = {name: document.get(name) for name in ("sound", "status")}
+        return {"name": run.path.resolve().name, **verdict}
+    told = _manifest_of(path).get(SELECTED_BY)
+    return dict(told) if isinstance(told, Mapping) else {}
+
+
 def check_manifest(path: Path, options: formats.ReadOptions) -> None:
     """See that data that pubc wrote is as its manifest says, after it was read.
 
@@ -120,12 +148,7 @@ def check_manifest(path: Path, options: formats.ReadOptions) -> None:
     """
     if options.skip_bad_files:
         return
-    manifest = path / MANIFEST if path.is_dir() else sidecar(path)
-    try:
-        told = read_json(manifest) if manifest.is_file() else {}
-    except DataError:
-        return  # somebody else's file of that name
-    if told.get("kind") not in formats.KINDS or "seal" not in told:
+    if not _manifest_of(path):
         return
     parts = [path / name for name in content_of(path)] if path.is_dir() else [path]
     small = sum(part.lstat().st_size for part in parts) <= _HASHED
@@ -133,7 +156,21 @@ def check_manifest(path: Path, options: formats.ReadOptions) -> None:
         if fault.reason != ADDED:
             raise DataError(
                 f"{path}: {fault.file} is not as pubc wrote it ({fault.reason}). Write it anew "
-                f"from its source, or delete {manifest} if you changed it on purpose.",
+                f"from its source, or delete {_manifest_path(path)} if you changed it on purpose.",
                 code="changed",
                 field=fault.file,
             )
+
+
+def _manifest_path(path: Path) -> Path:
+    return path / MANIFEST if path.is_dir() else sidecar(path)
+
+
+def _manifest_of(path: Path) -> dict[str, Any]:
+    """What the manifest of a dataset that pubc wrote says; empty for all other data."""
+    place = _manifest_path(path)
+    try:
+        told = read_json(place) if place.is_file() else {}
+    except DataError:
+        return {}  # somebody else's file of that name
+    return told if told.get("kind") in formats.KINDS and "seal" in told else {}

@@ -14,7 +14,7 @@ from pubc.errors import DataError, UsageError
 from pubc.pu.pile_statistics import survey
 from pubc.pu.steps.cut_segments import LEVEL, worst_of
 from pubc.runs.folder.document_types import reading_options
-from pubc.runs.folder.given_data import Tell, read_checked
+from pubc.runs.folder.given_data import SELECTED_BY, Tell, read_checked, selected_by
 from pubc.runs.folder.run_folder import RunFolder
 from pubc.runs.segments.segment_set import cut_segments
 from pubc.runs.segments.steps_file import STEPS_FILE, read_steps
@@ -190,7 +190,8 @@ def write_buffer(out: Path, run: JudgedRun, tell: Tell, *, shortest: int, overwr
     )
     if made is None:
         raise UsageError(said[0][0].upper() + said[0][1:])
-    formats.save_sealed(out, made, format="d3rlpy", overwrite=overwrite)
+    about = {SELECTED_BY: selected_by(run.folder)}
+    formats.save_sealed(out, made, format="d3rlpy", overwrite=overwrite, about=about)
     return len(made)
 
 
