@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pubc.storage import append_lines, seal, write_json
+from pubc.storage import append_lines, seal, write_json, write_sealed
 
 
 def make_run(
@@ -170,7 +170,7 @@ def make_run(
             "seconds": {"read": 0.5, "rounds": [3.0] * rounds, "write": 0.25, "total": 12.75},
         },
     }
-    write_json(path / "run.json", document)
+    write_sealed(path / "run.json", document)
     seal(path, kind="filter", about={"note": "kept"})
     return path
 

@@ -14,6 +14,7 @@ from pubc.storage import (
     strangers,
     write_json,
     write_marked,
+    write_sealed,
 )
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\x00\x00\x00\x00IEND\xaeB`\x82"
@@ -111,9 +112,21 @@ def test_marked_files_are_written_all_or_none(tmp_path):
     write_marked({tmp_path / "a.md": b"new"}, "report", force=True)
 
 
+@pytest.mark.parametrize("there", ["edited", "longer text"])
+def test_a_folder_whose_file_somebody_edited_stays(tmp_path, there):
+    made = make(tmp_path / "made")
+    (made / "a.txt").write_text(there)
+    assert "holds a.txt, which is not as pubc wrote it" in refused(made, "report")
+    (made / "a.txt").unlink()  # nothing of anybody's
+    claim(made, "report", force=True)
+
+
 def test_an_unfinished_folder_is_known_by_its_draft(tmp_path):
     draft = Draft("run.json", ("run.json", "rounds/*.npz"))
+    (tmp_path / "run").mkdir()
     write_json(tmp_path / "run" / "run.json", {"kind": "filter"})
+    assert "pubc did not write" in refused(tmp_path / "run", "filter", draft=draft)
+    write_sealed(tmp_path / "run" / "run.json", {"kind": "filter"})
     claim(tmp_path / "run", "filter", force=True, draft=draft)
     assert "pubc did not write" in refused(tmp_path / "run", "filter")
     assert "pubc did not write" in refused(tmp_path / "run", "report", draft=draft)
@@ -122,6 +135,18 @@ def test_an_unfinished_folder_is_known_by_its_draft(tmp_path):
         (tmp_path / "run" / name).write_text("years")
         assert "pubc did not write" in refused(tmp_path / "run", "filter", draft=draft)
         (tmp_path / "run" / name).unlink()
+
+
+def test_results_of_an_unfinished_folder_are_ours_once_it_says_so(tmp_path):
+    draft = Draft("run.json", ("run.json",), ("keep.json",), lambda document: document["ends"])
+    for ends in (False, True):
+        (tmp_path / "run").mkdir(exist_ok=True)
+        write_sealed(tmp_path / "run" / "run.json", {"kind": "filter", "ends": ends})
+        (tmp_path / "run" / "keep.json").write_text("mine")
+        assert draft.strangers(tmp_path / "run") == ([] if ends else ["keep.json"])
+        if not ends:
+            assert "pubc did not write" in refused(tmp_path / "run", "filter", draft=draft)
+    claim(tmp_path / "run", "filter", force=True, draft=draft)
 
 
 def test_a_lock_that_is_somebody_elses_stays(tmp_path):

@@ -45,6 +45,16 @@ def test_a_source_is_not_replaced(sealed):
             check_target(sealed, None, source)
 
 
+def test_a_source_under_a_second_name_is_not_replaced(sealed):
+    """A hard link, as a mount of one folder in two places would be."""
+    second = sealed.with_name("second")
+    second.hardlink_to(sealed / "deep" / "data")
+    with pytest.raises(UsageError, match="replace its own source"):
+        check_target(second, sealed / "deep" / "data")
+    with pytest.raises(UsageError, match="a place of its own"):
+        check_apart(second, sealed / "deep" / "data")
+
+
 def test_results_that_are_apart_are_allowed(tmp_path):
     check_apart()
     check_apart(None, tmp_path, None)

@@ -22,7 +22,7 @@ from pubc.collect.request import Request
 from pubc.collect.source_quota import Quota, SourceProgress
 from pubc.collect.worker_pool import Sizes, Task, WorkerPool
 from pubc.errors import EnvironmentFailure, UsageError
-from pubc.formats import KINDS, save_sealed
+from pubc.formats import claim_dataset, save_sealed
 from pubc.formats.opening.detect import format_for_new
 from pubc.storage import MANIFEST, WorkFolder, claim, hash_file, lock, sealed_file, write_json
 from pubc.storage.disk import disk_words
@@ -175,7 +175,10 @@ def _standing(path: Path) -> str | None:
 def _claim(request: Request, out: Path, *, force: bool) -> None:
     """See that the mixture and the seed positives may be written."""
     for target in _targets(request, out):
-        claim(target, *KINDS, force=force)
+        if request.seed_inside and target != out:
+            claim(target, "dataset", force=force, file=True)  # a list of ids
+        else:
+            claim_dataset(target, force=force)
 
 
 def _play(

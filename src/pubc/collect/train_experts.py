@@ -122,7 +122,7 @@ def _claim(out: Path, asked: Mapping[str, Any], *, overwrite: bool) -> dict[str,
     """See that the policies may be written; how their files are sealed."""
     overwrite = overwrite or _was_stopped(out, asked)
     for path in _files(out):
-        claim(path, KIND, force=overwrite)
+        claim(path, KIND, force=overwrite, file=True)
     return {"kind": KIND, "overwrite": overwrite, "about": asked}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from pubc.formats.core.options import FROM_COMMAND_LINE, ReadOptions
 from pubc.formats.core.selection import Selection
 from pubc.formats.opening.detect import detect, format_for_new
 from pubc.formats.registry import FORMATS, KINDS, Format, get, parse
-from pubc.storage import sealed_file
+from pubc.storage import claim, sealed_file
 from pubc.trajectory import TrajectorySet
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "Format",
     "ReadOptions",
     "Selection",
+    "claim_dataset",
     "get",
     "load",
     "parse",
@@ -150,10 +151,34 @@ def save_sealed(
     if name in KINDS:  # a folder, which seals itself
         module.write(path, trajectories, overwrite=overwrite, about=about, **chosen)
         return
-    with sealed_file(
-        path, kind="dataset", overwrite=overwrite, about=about, replaces=KINDS
-    ) as place:
+    with sealed_file(path, kind="dataset", overwrite=overwrite, about=about) as place:
         write_inside(place, trajectories, format=name, version=version)
+
+
+def claim_dataset(
+    path: Path,
+    *,
+    format: str | None = None,
+    version: str | None = None,
+    force: bool,
+    sources: Collection[Path | None] = (),
+) -> None:
+    """See that a dataset may be written as `save_sealed` would, before any work is done for it.
+
+    Args:
+        path: Where it is to go.
+        format: Name of the format; the suffix picks it if omitted.
+        version: Version of the format, where it has several.
+        force: Whether an earlier dataset of that format may be replaced.
+        sources: What it is made from, which must not lie there.
+
+    Raises:
+        UsageError: The format or version cannot be written, or `path` is taken.
+    """
+    name = format or format_for_new(path)
+    _writer(name, version)
+    folder = name in KINDS
+    claim(path, name if folder else "dataset", force=force, file=not folder, sources=sources)
 
 
 def _writer(name: str, version: str | None) -> tuple[Format, dict[str, Any]]:

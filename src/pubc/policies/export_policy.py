@@ -82,7 +82,7 @@ def export(
     """
     if path.suffix not in SUFFIXES:
         raise UnknownNameError("export suffix", path.suffix, SUFFIXES)
-    claim(path, KIND, force=overwrite)
+    claim(path, KIND, force=overwrite, file=True)
     module = policy.module().eval()
     names, examples = _examples(policy)
     told = card(policy, about or {}, names)

@@ -142,6 +142,7 @@ def resume(out: Path, given: FilterConfig = DEFAULTS, *, listener: Listener = SI
     before = folder.read()
     if folder.finished:
         raise UsageError(f"{out} is finished already: {before['status']}.")
+    folder.check_own()
     folder.check_unsealed_networks()
     with clock.measure("read"):
         data, config = restore(before, given)
@@ -203,6 +204,7 @@ def write_results(
     config, mixed, ready, place = planned.config, planned.mixed, planned.ready, folder.path
     bench = dataclasses.replace(config.make_bench(), shelf=folder.shelf)
     key = Key(config.random_seed)
+    folder.begin_results(planned.document)
     with clock.measure("write"):
         taken = result.mask | result.unsure if config.unsure == "keep" else result.mask
         result = dataclasses.replace(result, mask=taken)

@@ -15,8 +15,9 @@ from pubc.storage.atomic import (
     write_json,
     write_marked,
 )
+from pubc.storage.cache_entries import ENTRY, entry_files, mark_entry, remove_entry
 from pubc.storage.disk import utf8_name
-from pubc.storage.file_with_manifest import sealed_file
+from pubc.storage.files_with_manifest import renew_files, sealed_file
 from pubc.storage.json_documents import check_settings, parse_json, read_json
 from pubc.storage.locks import lock, unlock_dead
 from pubc.storage.manifest import (
@@ -27,18 +28,9 @@ from pubc.storage.manifest import (
     seal,
     seal_file,
     verify,
+    write_sealed,
 )
-from pubc.storage.ownership import (
-    ENTRY,
-    Draft,
-    claim,
-    entry_files,
-    mark,
-    mark_entry,
-    remove_entry,
-    strangers,
-)
-from pubc.storage.renewed_files import renew_files
+from pubc.storage.ownership import Draft, claim, mark, strangers
 from pubc.storage.scratch import make_scratch, reserve_scratch, scratch
 from pubc.storage.successors import (
     final_name,
@@ -94,4 +86,5 @@ __all__ = [
     "verify",
     "write_json",
     "write_marked",
+    "write_sealed",
 ]

@@ -21,6 +21,7 @@ __all__ = [
     "MANIFEST",
     "NEXT",
     "Fault",
+    "agrees",
     "content_of",
     "file_manifest",
     "fits",
@@ -175,6 +176,11 @@ def verify(path: Path, *, under: str = "", digests: bool = True) -> list[Fault]:
         else:
             faults += _compare(root / name, name, entry, digests=digests)
     return sorted(faults, key=lambda fault: fault.file)
+
+
+def agrees(path: Path, entry: Any) -> bool:
+    """Whether a file is the one that an entry of a manifest describes, by size and SHA-256."""
+    return not _compare(path, path.name, entry)
 
 
 def hash_file(path: Path) -> str:

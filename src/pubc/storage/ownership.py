@@ -2,10 +2,9 @@
 
 `--force` means "replace my earlier result", never "replace whatever is there": a mistyped name
 must not cost a thesis. So nothing goes unless it proves to be an earlier result of the same
-kind. A folder proves it by its sealed manifest and by holding nothing else; a file by its
-sealed manifest beside it, or by a mark inside it, either with a SHA-256 of its content: a file
-that was edited since holds somebody's work. An entry of the cache carries a marker with its own
-name, its files, and a digest of the marker. Links are never followed and never replaced.
+kind. A folder proves it by its sealed manifest and by holding what that says and nothing else; a
+file by its sealed manifest beside it, or by a mark inside it. All have a SHA-256 of every file: one
+that was edited since holds somebody's work. Links are never followed and never replaced.
 """
 
 from __future__ import annotations
@@ -15,40 +14,31 @@ import hashlib
 import os
 import re
 import zlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pubc.errors import PubcError, UsageError
-from pubc.storage.disk import is_temporary, temporary
-from pubc.storage.json_documents import read_json
+from pubc.storage.disk import is_temporary
 from pubc.storage.manifest import (
     MANIFEST,
+    agrees,
     content_of,
     fits,
-    hash_file,
     read_manifest,
     read_sealed,
     sidecar,
-    write_sealed,
 )
 from pubc.storage.targets import check_target
 
 __all__ = [
-    "ENTRY",
     "Draft",
     "claim",
-    "entry_files",
     "mark",
-    "mark_entry",
-    "remove_entry",
     "strangers",
 ]
 
-ENTRY = "cache-entry.json"
-"""The marker inside an entry of the cache."""
-_ENTRY_KIND = "cache-entry"
 _HASH = r"(?P<sha256>[0-9a-f]{64})"
 _TEXT_MARKS = {
     ".md": ("[//]: # (pubc {kind} sha256:", ")\n"),
@@ -64,15 +54,34 @@ class Draft:
     """What a folder looks like that was begun and not sealed yet."""
 
     file: str
-    """The JSON file in it whose `kind` says what it is to become."""
+    """The sealed JSON file in it whose `kind` says what it is to become."""
     names: tuple[str, ...]
-    """Patterns of the files that may lie in it, as `fits` has them."""
+    """Patterns of the files that lie in it while it is worked on, as `fits` has them."""
+    results: tuple[str, ...] = ()
+    """Patterns of those that are written at the end."""
+    ending: Callable[[Mapping[str, Any]], bool] = lambda document: False
+    """Whether `file`, as it was read, says that the end has begun."""
+
+    @property
+    def all_names(self) -> tuple[str, ...]:
+        """Patterns of every file that it may come to hold."""
+        return self.names + self.results
+
+    def strangers(self, folder: Path) -> list[str]:
+        """Names in a folder that was begun which are not of our making.
+
+        Raises:
+            DataError: Its document is missing, or is not as it was written.
+        """
+        ending = self.ending(read_sealed(folder / self.file))
+        return strangers(folder, self.all_names if ending else self.names)
 
 
 def claim(
     path: Path,
     *kinds: str,
     force: bool,
+    file: bool = False,
     proof: Callable[[Path], bool] | None = None,
     draft: Draft | None = None,
     sources: Collection[Path | None] = (),
@@ -83,6 +92,7 @@ def claim(
         path: Where a result is to go.
         kinds: What the command writes there; only such a thing is replaced.
         force: Whether an earlier result may be replaced at all.
+        file: Whether a file goes there that has its manifest beside it.
         proof: For files that prove themselves in another way, such as records.
         draft: How an unfinished folder of this kind is known, where it may be replaced.
         sources: What the result is made from, which must not lie there.
@@ -91,6 +101,8 @@ def claim(
         UsageError: Something is there that must stay, or `check_target` says no.
     """
     check_target(path, *sources)
+    if file and path.is_dir():
+        raise UsageError(f"{path} is a folder, and a file is to go there. Choose another name.")
     if not os.path.lexists(path):
         _refuse_sidecar(path)
         return
@@ -131,70 +143,6 @@ def mark(content: bytes, kind: str, suffix: str) -> bytes:
     return content + f"{before.format(kind=kind)}{digest}{after}".encode()
 
 
-def mark_entry(folder: Path, name: str, files: Collection[str]) -> None:
-    """Mark a folder as an entry of the cache, before its files are written.
-
-    Args:
-        folder: The folder, under whatever name it has until it is whole.
-        name: The name that it will have.
-        files: Every file that it will hold.
-    """
-    write_sealed(folder / ENTRY, {"kind": _ENTRY_KIND, "entry": name, "files": sorted(files)})
-
-
-def entry_files(path: Path) -> list[str] | None:
-    """The files of a cache entry, or None where not everything there is provably ours.
-
-    A moved or copied entry is not one: its marker names another place. Neither is one that
-    somebody has put something into.
-    """
-    try:
-        if path.is_symlink() or not path.is_dir():
-            return None
-        found = sorted(item.name for item in path.iterdir())
-        if not found and is_temporary(path.name):
-            return []  # killed before its marker; removing an empty folder loses nothing
-        document = read_sealed(path / ENTRY)
-        listed = document.get("files")
-        if document.get("kind") != _ENTRY_KIND or not isinstance(listed, list):
-            return None
-        entry = str(document.get("entry"))
-        if path.name != entry and not is_temporary(path.name, of=entry):
-            return None
-        ours = {ENTRY, MANIFEST, *map(str, listed)}
-        plain = all(_is_plain(path / name) for name in found)
-        known = all(name in ours or is_temporary(name, of=MANIFEST) for name in found)
-        return found if plain and known else None
-    except (PubcError, OSError):
-        return None
-
-
-def remove_entry(path: Path) -> bool:
-    """Remove a cache entry file by file, if it proves to be one; whether it did.
-
-    It goes under a hidden name first, so that nobody opens half of it; the marker goes last, so
-    that what a kill leaves of it is still known as ours.
-
-    Raises:
-        OSError: It may not be removed.
-    """
-    if entry_files(path) is None:
-        return False
-    retired = path
-    if not is_temporary(path.name):
-        retired = temporary(path, tidy=False)
-        os.rename(path, retired)
-    # Looked at again under the name that nobody else knows.
-    files = entry_files(retired)
-    if files is None:
-        os.rename(retired, path)
-        return False
-    for name in sorted(files, key=lambda name: name == ENTRY):
-        (retired / name).unlink()
-    retired.rmdir()
-    return True
-
-
 def _claim_folder(path: Path, kinds: tuple[str, ...], draft: Draft | None) -> None:
     if not any(path.iterdir()):
         return
@@ -202,10 +150,13 @@ def _claim_folder(path: Path, kinds: tuple[str, ...], draft: Draft | None) -> No
         if draft is None or not _is_draft(path, kinds, draft):
             _refuse(path, f"is a folder that pubc did not write (it has no {MANIFEST})")
         return
-    manifest = _manifest(path, kinds)
-    more = set(strangers(path, ())) - set(manifest["files"])
-    if more:
-        _refuse(path, f"holds {min(more)}, which is not in its manifest")
+    files = _manifest(path, kinds)["files"]
+    here = strangers(path, ())
+    for name in here:
+        if name not in files:
+            _refuse(path, f"holds {name}, which is not in its manifest")
+        if not agrees(path / name, files[name]):
+            _refuse(path, f"holds {name}, which is not as pubc wrote it")
 
 
 def _claim_sealed(path: Path, kinds: tuple[str, ...]) -> None:
@@ -216,12 +167,7 @@ def _claim_sealed(path: Path, kinds: tuple[str, ...]) -> None:
             f"is a file that pubc did not write or that was changed since (it has neither a mark "
             f"that fits nor a {beside.name})",
         )
-    entry = _manifest(path, kinds)["files"].get(path.name)
-    if (
-        not isinstance(entry, dict)
-        or entry.get("size") != path.stat().st_size
-        or entry.get("sha256") != hash_file(path)
-    ):
+    if not agrees(path, _manifest(path, kinds)["files"].get(path.name)):
         _refuse(path, f"is not the file that {beside.name} describes")
 
 
@@ -240,10 +186,10 @@ def _manifest(path: Path, kinds: tuple[str, ...]) -> dict[str, Any]:
 
 def _is_draft(path: Path, kinds: tuple[str, ...], draft: Draft) -> bool:
     try:
-        told = read_json(path / draft.file).get("kind")
+        told = read_sealed(path / draft.file).get("kind")
+        return told in kinds and not draft.strangers(path)
     except PubcError:
         return False
-    return told in kinds and not strangers(path, draft.names)
 
 
 def _is_marked(path: Path, kinds: tuple[str, ...]) -> bool:
@@ -283,10 +229,6 @@ def _refuse_sidecar(path: Path) -> None:
     raise UsageError(
         f"{beside} exists and is not a manifest that pubc wrote. Choose another name than {path}."
     )
-
-
-def _is_plain(path: Path) -> bool:
-    return path.is_file() and not path.is_symlink()
 
 
 def _refuse(path: Path, why: str) -> None:

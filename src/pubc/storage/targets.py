@@ -39,7 +39,7 @@ def check_target(path: Path, *sources: Path | None) -> None:
             )
     for source in sources:
         origin = None if source is None else Path(os.path.realpath(source))
-        if origin is not None and origin.is_relative_to(place):
+        if origin is not None and _lies_in(origin, place):
             told = "is what is read" if origin == place else f"holds {source}"
             raise UsageError(
                 f"{path} {told}, so the result would replace its own source. Choose another place."
@@ -58,11 +58,25 @@ def check_apart(*paths: Path | None) -> None:
     """
     places = [(path, Path(os.path.realpath(path))) for path in paths if path is not None]
     for (inner, inside), (outer, around) in itertools.permutations(places, 2):
-        if inside.is_relative_to(around):
+        if _lies_in(inside, around):
             told = "is named twice" if inside == around else f"lies inside {outer}"
             raise UsageError(
                 f"{inner} {told}, but each result of a command needs a place of its own."
             )
+
+
+def _lies_in(inner: Path, outer: Path) -> bool:
+    """Whether a place is another or lies inside it, also where a mount gives one two names."""
+    return inner.is_relative_to(outer) or any(
+        _is_same(step, outer) or (step.name == outer.name and _is_same(step.parent, outer.parent))
+        for step in (inner, *inner.parents)
+    )
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return one.samefile(other)
+    return False
 
 
 def _manifest_of(folder: Path) -> dict[str, Any] | None:

@@ -192,6 +192,17 @@ def test_a_network_that_changed_in_an_unfinished_run_is_named(data: Path, tmp_pa
     assert f"{network.name}: not the network" in " ".join(capsys.readouterr().err.split())
 
 
+def test_an_unfinished_run_whose_words_were_changed_does_not_go_on(data, tmp_path, capsys):
+    out = tmp_path / "run"
+    assert main(["filter", str(data), "--out", str(out), *SEEDS, "--recipe", "quick"]) in (0, 6)
+    (out / "manifest.json").unlink()
+    document = json.loads((out / "run.json").read_text())
+    (out / "run.json").write_text(json.dumps({**document, "status": "running"}))
+    assert main(["filter", "--resume", str(out)]) == 3
+    assert "run.json: not as pubc wrote it" in " ".join(capsys.readouterr().err.split())
+    assert not (out / "manifest.json").exists()
+
+
 @pytest.mark.parametrize("what", ["arrays", "line"])
 def test_a_round_that_changed_in_an_unfinished_run_is_named(data, tmp_path, capsys, what: str):
     out = tmp_path / "run"

@@ -214,6 +214,51 @@ def test_what_somebody_put_into_an_unfinished_run_stays(name, earlier):
     assert (earlier / name).read_text() == "years"
 
 
+def test_a_run_that_somebody_edited_stays(earlier, data, capsys):
+    (earlier / "report.md").write_text("my findings")
+    for name, says in (("report.md", "not in its manifest"), ("keep.json", "not as pubc wrote it")):
+        before = (earlier / name).read_text() + " "
+        (earlier / name).write_text(before)
+        code, _, err = run(capsys, "filter", data, "--out", earlier, *WORDS, "--force")
+        assert code == 2
+        assert f"holds {name}, which is {says}" in " ".join(err.split())
+        assert (earlier / name).read_text() == before
+        (earlier / name).unlink()
+
+
+def test_a_folder_with_anybodys_run_json_is_no_unfinished_run(tmp_path, data, capsys):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").write_text('{"kind": "filter", "status": "running"}')
+    (tmp_path / "run" / "report.md").write_text("my findings")
+    for words in (
+        (data, "--out", tmp_path / "run", *WORDS, "--force"),
+        ("--resume", tmp_path / "run"),
+    ):
+        code, _, err = run(capsys, "filter", *words)
+        assert code in (2, 3), err
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["report.md", "run.json"]
+
+
+@pytest.mark.parametrize("name", ["report.md", "kept.npz", "kept.store/thesis.tex"])
+def test_a_result_that_an_unfinished_run_did_not_write_stays(tmp_path, name):
+    """It has the name of a result, and none were written yet."""
+    folder = claim_run(tmp_path / "run", force=False)
+    folder.begin({"kind": "filter", "status": "running"})
+    mine = tmp_path / "run" / name
+    mine.parent.mkdir(exist_ok=True)
+    mine.write_text("mine")
+    with pytest.raises(UsageError, match=f"holds {name}, which this unfinished run did not write"):
+        folder.begin_results({"kind": "filter", "status": "running"})
+    with pytest.raises(UsageError, match="pubc did not write"):
+        claim_run(tmp_path / "run", force=True)
+    assert mine.read_text() == "mine"
+    mine.unlink()
+    folder.begin_results({"kind": "filter", "status": "running"})
+    mine.write_text("half of a result")
+    assert claim_run(tmp_path / "run", force=True) == folder
+    assert not mine.exists()
+
+
 def test_a_folder_of_hidden_files_is_somebodys(data, tmp_path, capsys):
     """A repository begins like that."""
     for place in (tmp_path / "repo", successor(tmp_path / "other")):

@@ -14,7 +14,6 @@ from pubc.cli.dataset_flag import Dataset
 from pubc.formats.core.provenance import provenance
 from pubc.formats.trusted_pickle import read_trusted
 from pubc.runs.folder.given_data import SELECTED_BY, read_given, selected_by
-from pubc.storage import claim
 
 __all__ = ["COMMAND", "Convert"]
 
@@ -47,7 +46,13 @@ class Convert:
 
     def run(self) -> dict[str, Any]:
         """Read, write, and say what went where."""
-        claim(self.target, *formats.KINDS, force=self.force, sources=(self.source,))
+        formats.claim_dataset(
+            self.target,
+            format=self.to,
+            version=self.version,
+            force=self.force,
+            sources=(self.source,),
+        )
         if self.i_trust_this_pickle:
             trajectories = read_trusted(self.source, self.reading)
         else:

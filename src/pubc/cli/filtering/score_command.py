@@ -63,7 +63,8 @@ class Score:
         from pubc.runs.folder.run_tables import score_table, write_table
 
         if self.out is not None:
-            claim(self.out, KIND, force=self.force, sources=(self.data, self.filter))
+            sources = (self.data, self.filter)
+            claim(self.out, KIND, force=self.force, file=True, sources=sources)
             if self.spread.engine != "serial":
                 _shards(self.out).about()
         trained, document = open_filter(self.filter)

@@ -56,7 +56,6 @@ class Weights:
 
     def run(self) -> dict[str, Any]:
         """Write the file, and say what to type next."""
-        from pubc.formats import KINDS
         from pubc.runs.segments.trainer_tables import TABLE_KIND, read_judged
 
         judged = read_judged(self.run_folder)
@@ -65,7 +64,7 @@ class Weights:
         out = self.out or self.run_folder.with_name(f"{name}-{self.trainer}{_SUFFIX[self.trainer]}")
         data = judged.document["data"]["path"]
         sources = (self.run_folder, None if data is None else Path(data))
-        claim(out, TABLE_KIND, *KINDS, force=self.force, sources=sources)
+        claim(out, TABLE_KIND, "dataset", force=self.force, file=True, sources=sources)
         document = {
             "run": str(self.run_folder),
             "for": self.trainer,

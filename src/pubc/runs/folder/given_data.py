@@ -111,7 +111,7 @@ def run_behind(path: Path) -> RunFolder | None:
     except DataError:
         return None  # somebody else's run.json
     if not (place.parent / MANIFEST).exists():
-        ours = fits(place.name, DRAFT.names) or fits(f"{place.name}/part", DRAFT.names)
+        ours = any(fits(name, DRAFT.all_names) for name in (place.name, f"{place.name}/part"))
         return RunFolder(place.parent) if ours else None
     files = read_manifest(place.parent)["files"]
     ours = any(name == place.name or name.startswith(f"{place.name}/") for name in files)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from pubc.errors import DataError
+from pubc.errors import DataError, UsageError
 from pubc.pu.rounds import Round
 from pubc.runs.folder.document_types import check_complete, check_types
 from pubc.runs.folder.round_files import read_rounds, save_round
@@ -31,7 +31,7 @@ from pubc.storage import (
     seal,
     take_place,
     verify,
-    write_json,
+    write_sealed,
 )
 from pubc.trajectory import TrajectorySet
 
@@ -43,15 +43,26 @@ KEPT_FILES = ("npz", "hdf5", "h5", "zip", "zarr.zip")
 """Suffixes of kept trajectories in one file."""
 KEPT_FOLDERS = ("store", "minari", "lerobot", "zarr", "rlds")
 """Suffixes of kept trajectories in a folder."""
+_ENDING = "writing_results"
+"""Where run.json says, until the run is finished, that its results are being written."""
+
+
+def _is_ending(document: Mapping[str, Any]) -> bool:
+    return document.get("status") != "running" or document.get(_ENDING) is True
+
+
 DRAFT = Draft(
     "run.json",
     (
-        "run.json", "labels.json", "keep.json", "scores.csv", "rounds.jsonl",
-        "rounds/round-*.npz", "classifiers/round-*.safetensors", "shards/*.safetensors",
-        *(f"kept.{suffix}" for suffix in KEPT_FILES), "masked.hdf5", "steps.npy",
-        *(f"kept.{suffix}/**" for suffix in KEPT_FOLDERS),
+        "run.json", "labels.json", "rounds.jsonl", "rounds/round-*.npz",
+        "classifiers/round-*.safetensors", "shards/*.safetensors",
+    ),
+    (
+        "keep.json", "scores.csv", *(f"kept.{suffix}" for suffix in KEPT_FILES),
+        *(f"kept.{suffix}/**" for suffix in KEPT_FOLDERS), "masked.hdf5", "steps.npy",
         "steps.npz", "borderline_steps.npz", "report.html", "report.md", "report.json",
     ),
+    _is_ending,
 )  # fmt: skip
 """How an unfinished run is known; docs/run-folder.md lists its files."""
 
@@ -83,7 +94,31 @@ class RunFolder:
     def begin(self, document: Mapping[str, Any]) -> None:
         """Make the folder and write down what is to be done."""
         self.path.mkdir(parents=True, exist_ok=True)
-        write_json(self.path / "run.json", document, overwrite=True)
+        write_sealed(self.path / "run.json", {**document})
+
+    def begin_results(self, document: Mapping[str, Any]) -> None:
+        """Write down that results follow: from here on files of their names are ours.
+
+        Raises:
+            UsageError: Somebody put something where they go.
+        """
+        if (self.path / "run.json").exists():
+            self.check_own()
+        write_sealed(self.path / "run.json", {**document, _ENDING: True})
+
+    def check_own(self) -> None:
+        """See that an unfinished run is as it left itself, and that nothing was added to it.
+
+        Raises:
+            DataError: Its run.json was changed.
+            UsageError: Something was added.
+        """
+        added = DRAFT.strangers(self.path)
+        if added:
+            raise UsageError(
+                f"{self.path} holds {added[0]}, which this unfinished run did not write and might "
+                "replace. Move it away."
+            )
 
     def read(self) -> dict[str, Any]:
         """What run.json says.
@@ -213,13 +248,13 @@ class RunFolder:
         self, document: Mapping[str, Any], report: Callable[[], object] = lambda: None
     ) -> None:
         """Write the last word, let a report be drawn of it, seal the folder, and take its place."""
-        write_json(self.path / "run.json", document, overwrite=True)
+        write_sealed(self.path / "run.json", {**document})
         report()
         if self.final is None:
-            seal(self.path, kind=KIND, names=DRAFT.names)
+            seal(self.path, kind=KIND, names=DRAFT.all_names)
             return
         mark = replaced_mark(self.final, "run.json")
-        seal(self.path, kind=KIND, about=mark, names=DRAFT.names)
+        seal(self.path, kind=KIND, about=mark, names=DRAFT.all_names)
         self.take_place()
 
     def take_place(self) -> None:
