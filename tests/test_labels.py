@@ -1,6 +1,7 @@
 """Marks of people: read with suspicion, written whole, and cut out of trajectories."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -62,6 +63,7 @@ HEAD = {"kind": "labels", "version": 1}
         {"kind": "filter"},
         {**HEAD, "version": 2, "marks": []},
         {**HEAD, "marks": {}},
+        {**HEAD, "marks": [], "annotator": "Alice"},
         {**HEAD, "marks": [17]},
         {**HEAD, "marks": [{"episode": "a"}]},
         {**HEAD, "marks": [{"episode": "a", "label": "great"}]},
@@ -162,3 +164,11 @@ def test_only_whole_trajectories_are_foretold_good_or_bad(tmp_path, entry):
     (tmp_path / "labels.json").write_text(json.dumps(document))
     with pytest.raises(DataError, match="foretold"):
         read_labels(tmp_path / "labels.json")
+
+
+@pytest.mark.parametrize("what", ["/dev/zero", "pipe", "folder"])
+def test_what_is_no_file_is_refused_without_reading_it(tmp_path, what):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(DataError, match="is not a file"):
+        read_labels(tmp_path / what)

@@ -112,6 +112,8 @@ def read_labels(path: Path) -> Labels:
         EnvironmentFailure: It may not be read.
     """
     try:
+        if path.exists() and not path.is_file():
+            raise _bad(path, "is not a file.")  # a device or a pipe may never end
         if path.stat().st_size > _LIMIT:
             raise _bad(path, "is too large to be a file of labels.")
         text = path.read_bytes().decode("utf-8")
@@ -215,6 +217,10 @@ def _own(path: Path, document: Any) -> tuple[Mark, ...]:
         raise _bad(path, 'expected labels of `pubc review` (kind "labels").')
     if document.get("version") != 1:
         raise _bad(path, f"expected version 1 of labels, found {document.get('version')!r}.")
+    unknown = set(document) - {"kind", "version", "data", "marks"}
+    if unknown:
+        # It would be lost when the marks are saved.
+        raise _bad(path, f"labels have no {min(unknown)[:40]!r} beside their marks.")
     marks = document.get("marks")
     if not isinstance(marks, list) or len(marks) > _MOST_MARKS:
         raise _bad(path, f"expected `marks` to be a list of at most {_MOST_MARKS:,} marks.")

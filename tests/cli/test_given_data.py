@@ -189,3 +189,63 @@ def test_data_beside_somebody_elses_files_is_read_as_ever(words, name, world, ca
         Path("theirs", file).write_text(words)
     code, _, err = call(name, "theirs/kept.npz", capsys)
     assert (code, err) == (0, "")
+
+
+@pytest.mark.parametrize("name", LINES)
+@pytest.mark.parametrize("how", ["linked from the run", "linked to the run", "a chain"])
+def test_a_link_hides_no_unsound_run(how, name, world, capsys):
+    make_unsound()
+    data = "run/kept.npz" if how == "linked from the run" else "link.npz"
+    if how != "linked to the run":
+        Path("run/kept.npz").rename("moved.npz")
+        Path("run/kept.npz").symlink_to("../moved.npz")
+    if how != "linked from the run":
+        Path("link.npz").symlink_to("run/kept.npz")
+    code, _, err = call(name, data, capsys)
+    if how == "linked to the run":
+        assert f"the selection of {world / 'run'} is not sound" in " ".join(err.split())
+    else:
+        assert code == 3
+        assert "kept.npz is not as `pubc filter` wrote it" in err
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_a_link_hides_no_changed_data_and_no_second_hand(name, world, capsys):
+    make_unsound()
+    assert run_line("convert run/kept.npz copy.npz --json", capsys)[0] == 0
+    Path("link.npz").symlink_to("copy.npz")
+    announced_second_hand(call(name, "link.npz", capsys)[2], "link.npz")
+    with np.load("copy.npz") as archive:
+        arrays = {**archive, "actions": -archive["actions"]}
+    np.savez("copy.npz", **arrays)
+    for made in ("new", "policy"):
+        shutil.rmtree(made, ignore_errors=True)
+    for made in ("new.npz", "new.npz.manifest.json"):
+        Path(made).unlink(missing_ok=True)
+    code, _, err = call(name, "link.npz", capsys)
+    assert code == 3
+    assert "copy.npz is not as pubc wrote it" in " ".join(err.split())
+
+
+def test_links_to_data_and_to_its_manifest_are_read(world, capsys):
+    save_sealed(Path("far/data.npz"), pubc.load("mixed.npz"))
+    for name in ("data.npz", "data.npz.manifest.json"):
+        Path(name).symlink_to(f"far/{name}")
+    assert call("inspect", "data.npz", capsys)[0] == 0
+
+
+@pytest.mark.parametrize("words", ["", "{}", "null", "[" * 100_000, "cut", "renamed", "folder"])
+@pytest.mark.parametrize("name", ["inspect", "train"])
+def test_a_manifest_that_was_damaged_is_not_none(words, name, world, capsys):
+    save_sealed(Path("data.npz"), pubc.load("mixed.npz"))
+    beside = Path("data.npz.manifest.json")
+    whole = beside.read_text()
+    if words == "folder":
+        beside.unlink()
+        beside.mkdir()
+    else:
+        others = {"cut": whole[:100], "renamed": whole.replace('"dataset"', '"datasat"')}
+        beside.write_text(others.get(words, words))
+    code, _, err = call(name, "data.npz", capsys)
+    assert code == 3, err
+    assert "Whether data.npz is as it was written cannot be told" in " ".join(err.split())

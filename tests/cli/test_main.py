@@ -262,3 +262,11 @@ def test_a_library_that_was_interrupted_while_it_loaded_is_an_interrupt():
     failed = ImportError("initialization failed")
     failed.__cause__ = KeyboardInterrupt()
     assert _ours(failed).exit_code == 5
+
+
+@pytest.mark.parametrize("columns", ["1", "5", "0", "-3"])
+def test_help_is_there_on_the_narrowest_terminal(columns):
+    words = [sys.executable, "-m", "pubc", "filter", "--help"]
+    env = {**os.environ, "COLUMNS": columns}
+    done = subprocess.run(words, capture_output=True, text=True, check=True, env=env, timeout=60)
+    assert "--seed-episodes" in done.stdout

@@ -1,6 +1,7 @@
 """`pubc reproduce` as a user meets it."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -119,6 +120,47 @@ def test_from_a_file_to_a_table_with_records_beside_it(words, capsys):
     again = json.loads(capsys.readouterr().out)
     assert again["results"] == lines
     assert again["failed"] == 1
+
+
+@pytest.mark.usefixtures("brisk")
+def test_records_that_could_not_be_written_again_stay(words, capsys, tmp_path):
+    made, out = Path(words[words.index("--out") + 1]), tmp_path / "out"
+    assert main([*words, "--json"]) == 0
+    words = [str(out) if word == str(made) else word for word in words]
+    for change in ("no cache", "an edited record", "an edited head", "an edited cell"):
+        shutil.rmtree(out, ignore_errors=True)
+        shutil.copytree(made, out)
+        lines, head = out / "records" / "seeds.jsonl", out / "records" / "seeds.json"
+        if change == "no cache":
+            shutil.rmtree(out / "cache")
+        elif change == "an edited record":
+            lines.write_text(lines.read_text().replace('"accuracy": 1.0', '"accuracy": 0.5', 1))
+        elif change == "an edited head":
+            head.write_text(head.read_text().replace('"unit": "', '"unit": "my '))
+        else:
+            cell = sorted((out / "cache" / "cells").iterdir())[0]
+            cell.write_text(cell.read_text().replace("accuracy", "acuracy"))
+        before = lines.read_bytes(), head.read_bytes()
+        capsys.readouterr()
+        assert main(words) == (3 if change == "an edited cell" else 2), change
+        said = " ".join(capsys.readouterr().err.split())
+        assert "would be lost" in said or "not as pubc wrote it" in said or "did not write" in said
+        assert (lines.read_bytes(), head.read_bytes()) == before
+
+
+@pytest.mark.usefixtures("brisk")
+def test_what_the_cache_of_a_table_holds_must_be_as_it_was_made(words, capsys, tmp_path):
+    made, out = Path(words[words.index("--out") + 1]), tmp_path / "out"
+    assert main([*words, "--json"]) == 0
+    words = [str(out) if word == str(made) else word for word in words]
+    shutil.copytree(made, out)
+    for folder in ("cache/cells", "records"):
+        shutil.rmtree(out / folder)
+    result = next((out / "cache" / "filters").glob("*/result.json"))
+    result.write_text(result.read_text() + " ")
+    capsys.readouterr()
+    assert main(words) == 3
+    assert "result.json was changed since it was made" in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="has a CUDA device of its own")

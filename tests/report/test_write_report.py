@@ -64,16 +64,20 @@ def test_a_damaged_run_is_not_sealed_anew(tmp_path):
     assert write_report([path], tmp_path / "elsewhere").exists()
 
 
-def test_an_edited_report_is_replaced_only_when_asked(tmp_path):
+@pytest.mark.parametrize("force", [False, True])
+def test_an_edited_report_and_a_link_stay(tmp_path, force):
     path = make_run(tmp_path / "run")
     page = write_report([path])
     whole = page.read_bytes()
     page.write_bytes(b"mine")
     with pytest.raises(UsageError, match="was changed since pubc wrote it"):
-        write_report([path])
+        write_report([path], force=force)
     assert page.read_bytes() == b"mine"
-    write_report([path], force=True)
-    assert page.read_bytes() == whole
+    page.unlink()
+    page.symlink_to(tmp_path / "nowhere")
+    with pytest.raises(UsageError, match="was changed since pubc wrote it"):
+        write_report([path], force=force)
+    assert page.is_symlink()
     page.unlink()
     write_report([path])
     assert page.read_bytes() == whole

@@ -108,6 +108,18 @@ def test_the_marks_of_a_run_are_taken_and_left_as_they_are(demo, tmp_path):
     assert read_labels(desk.labels_path).marks == (Mark("4", "good"), Mark("5", "bad"))
 
 
+@pytest.mark.parametrize("finished", [True, False])
+def test_marks_do_not_go_into_a_run(demo, tmp_path, finished):
+    ids = [str(at) for at in range(60)]
+    run = run_about(demo, tmp_path / "first", ids, (Mark("4", "good"),))
+    if not finished:
+        (run / "manifest.json").unlink()
+    before = (run / "labels.json").read_bytes()
+    with pytest.raises(UsageError, match="is the folder of a run, and marks go beside it"):
+        open_desk(demo, ReadOptions(), folder=run)
+    assert (run / "labels.json").read_bytes() == before
+
+
 def test_labels_of_other_data_are_refused(demo, tmp_path):
     save_labels(tmp_path / "labels.json", Labels((Mark("demo_3", "good"),)))
     with pytest.raises(UnknownNameError):

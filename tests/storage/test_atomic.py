@@ -349,3 +349,15 @@ def test_half_a_line_goes_only_where_a_note_proves_it_ours(tmp_path):
     with pytest.raises(DataError, match="not a JSON object"):
         append_lines(path, {"c": 3})
     assert path.read_bytes() == whole + b"my own notes"
+
+
+def test_what_came_to_stand_there_meanwhile_stays(tmp_path):
+    def draw() -> None:
+        with atomic_file(tmp_path / "film.gif") as new:
+            new.write_bytes(b"ours")
+            (tmp_path / "film.gif").write_bytes(b"mine")
+
+    with pytest.raises(UsageError, match="exists already"):
+        draw()
+    assert (tmp_path / "film.gif").read_bytes() == b"mine"
+    assert [path.name for path in tmp_path.iterdir()] == ["film.gif"]

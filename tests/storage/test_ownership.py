@@ -121,8 +121,11 @@ def test_a_folder_whose_file_somebody_edited_stays(tmp_path, there):
     claim(made, "report", force=True)
 
 
+NAMES = ("run.json", "rounds/*.npz")
+
+
 def test_an_unfinished_folder_is_known_by_its_draft(tmp_path):
-    draft = Draft("run.json", ("run.json", "rounds/*.npz"))
+    draft = Draft("run.json", NAMES, lambda document: NAMES)
     (tmp_path / "run").mkdir()
     write_json(tmp_path / "run" / "run.json", {"kind": "filter"})
     assert "pubc did not write" in refused(tmp_path / "run", "filter", draft=draft)
@@ -138,7 +141,8 @@ def test_an_unfinished_folder_is_known_by_its_draft(tmp_path):
 
 
 def test_results_of_an_unfinished_folder_are_ours_once_it_says_so(tmp_path):
-    draft = Draft("run.json", ("run.json",), ("keep.json",), lambda document: document["ends"])
+    names = ("run.json", "keep.json")
+    draft = Draft("run.json", names, lambda document: names if document["ends"] else names[:1])
     for ends in (False, True):
         (tmp_path / "run").mkdir(exist_ok=True)
         write_sealed(tmp_path / "run" / "run.json", {"kind": "filter", "ends": ends})
@@ -147,6 +151,15 @@ def test_results_of_an_unfinished_folder_are_ours_once_it_says_so(tmp_path):
         if not ends:
             assert "pubc did not write" in refused(tmp_path / "run", "filter", draft=draft)
     claim(tmp_path / "run", "filter", force=True, draft=draft)
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_place_without_a_name_is_asked_for_one(tmp_path, monkeypatch, force):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    for place in (".", ".."):
+        with pytest.raises(UsageError, match=r"Name the place itself|exists already"):
+            claim(Path(place), "report", force=force)
 
 
 def test_a_lock_that_is_somebody_elses_stays(tmp_path):

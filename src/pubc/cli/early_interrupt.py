@@ -36,13 +36,13 @@ def listen() -> None:
     """From here on Ctrl-C or a polite kill ends the process, unless it was made deaf to it."""
     if _signal.getsignal(_signal.SIGINT) in (_signal.default_int_handler, _signal.SIG_DFL):
         _signal.signal(_signal.SIGINT, leave)
-    for number in (_signal.SIGTERM, _signal.SIGHUP):
+    for number in (_signal.SIGTERM, _signal.SIGHUP, _signal.SIGXCPU):
         if _signal.getsignal(number) == _signal.SIG_DFL:
             _signal.signal(number, leave)
 
 
 def listen_to_the_end() -> None:
     """The command is done, and Python takes itself apart: an exception there would be a trace."""
-    for number in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP):
+    for number in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGXCPU):
         if _signal.getsignal(number) != _signal.SIG_IGN:
             _signal.signal(number, _leave_now)

@@ -11,6 +11,7 @@ import io
 import json
 import math
 import os
+import shutil
 import sys
 import traceback
 import warnings
@@ -47,6 +48,8 @@ Every command takes --json: one JSON document on standard output, nothing else t
 Exit codes: 0 ok, 2 usage, 3 bad input data, 4 environment (disk, memory, permission),
 5 interrupted and resumable, 6 finished but statistically unsound (when asked to be told).
 """
+_NARROWEST = 40
+"""Columns that words are laid out in at least."""
 _NO_MEMORY = (
     "cannot allocate memory",
     "can't allocate memory",
@@ -213,6 +216,8 @@ def _print_anything() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace", line_buffering=True)
+    if shutil.get_terminal_size().columns < _NARROWEST:
+        os.environ["COLUMNS"] = str(_NARROWEST)  # tables in fewer take minutes to lay out
 
 
 def _tell_warning(

@@ -55,7 +55,7 @@ def begin_work() -> None:
         return  # only the main thread may; a program that calls main() elsewhere decides
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    for name in ("SIGTERM", "SIGHUP"):
+    for name in ("SIGTERM", "SIGHUP", "SIGXCPU"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), stop)
 

@@ -2,7 +2,8 @@
 
 OUT/records/TABLE.jsonl has one line per finished cell, in the order of the table; TABLE.json is
 its head; with `--scale paper` they are called TABLE-paper. Both are written anew, whole or not at
-all, so that a page can be drawn at any time.
+all, so that a page can be drawn at any time. The values themselves lie in the cache of OUT: lines
+that it does not know are somebody's, and stay.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pubc.errors import DataError, UsageError
 from pubc.experiments.cell import DatasetSpec, Scale, Table
 from pubc.experiments.stage_cache import Cache
 from pubc.results import Record
-from pubc.storage import atomic_file, claim, read_json, write_json
+from pubc.storage import atomic_file, claim, read_json, read_sealed, write_sealed
 from pubc.version import __version__
 
 __all__ = ["Planned", "RecordFiles"]
@@ -93,10 +94,10 @@ class RecordFiles:
             new.write_text(
                 "".join(json.dumps(d, allow_nan=False) + "\n" for d in documents), encoding="utf-8"
             )
-        write_json(self.head, self._head(seconds, len(records)), overwrite=True)
+        write_sealed(self.head, self._head(seconds, len(records)))
         return documents
 
-    def _head(self, seconds: float, cells: int) -> Mapping[str, Any]:
+    def _head(self, seconds: float, cells: int) -> dict[str, Any]:
         plan, table = self.plan, self.plan.table
         return {
             "table": self.name,
@@ -123,14 +124,15 @@ class RecordFiles:
         """Whether every line of a file is a whole record of this table at this scale.
 
         Raises:
-            UsageError: They are records of something else.
+            UsageError: They are records of something else, or the cache does not have them.
         """
         try:
             found = results.read(path)
         except DataError:
             return False
         own = {"table": self.plan.table.name, "scale": self.plan.scale.name}
-        for values in (record.values for record in found):
+        for record in found:
+            values = record.values
             other = {name: values.get(name) for name in own}
             if other != own:
                 told = "{table} at scale {scale}" if other["table"] else "another command"
@@ -138,7 +140,22 @@ class RecordFiles:
                     f"{path} holds records of {told.format(**other)}, where those of "
                     f"{own['table']} at scale {own['scale']} are to go. Choose another --out."
                 )
+            if not self._can_be_written_again(record):
+                raise UsageError(
+                    f"{path} holds a record of {values.get('row')}, {values.get('column')} that is "
+                    f"not in {self.plan.cache.root} (of another version, from elsewhere or changed "
+                    "since), so it would be lost. Move the file away or choose another --out."
+                )
         return path.stat().st_size == 0 or path.read_bytes().endswith(b"\n")
+
+    def _can_be_written_again(self, record: Record) -> bool:
+        """Whether the cache has every value of a record but its place in the table."""
+        known = self.plan.cache.record(record.key)
+        place = {"table", "scale", "row", "column", "paper", "measure"}
+        told = {name: value for name, value in record.values.items() if name not in place}
+        return "failed" in told or (
+            known is not None and all(known.get(name) == value for name, value in told.items())
+        )
 
     def _before(self) -> dict[str, Any]:
         """The head of earlier runs of the same table at the same scale and version."""
@@ -167,7 +184,7 @@ def _title(plan: Planned) -> str:
 def _is_head(path: Path) -> bool:
     """Whether a file is the head of the table that it is named after."""
     try:
-        document = read_json(path)
+        document = read_sealed(path)
     except DataError:
         return False
     told = {"scale", "command", "cells", "pubc", "code", "machines", "rows", "columns"}

@@ -18,16 +18,17 @@ from pubc.storage import atomic_file, parse_json, utf8_name
 
 __all__ = ["load_tensors", "save_tensors"]
 
-_DIGEST = "sha256"
+_DIGEST, _FILE = "sha256", "file"
 _MOST = 10_000
 """Tensors in a file; a network has a few dozen."""
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
-    """Write tensors and JSON facts about them to one safetensors file, with their SHA-256.
+    """Write tensors and JSON facts about them to one safetensors file, with name and SHA-256.
 
     No manifest speaks for the networks of a run that is not finished, so each speaks for itself.
     """
+    about = {**about, _FILE: path.stem}
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     words = json.dumps({**about, _DIGEST: _digest(plain, about)}, allow_nan=False)
     # One metadata key: safetensors does not keep the order of several.
@@ -63,6 +64,8 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             "and go on with --resume, which trains it again.",
             code="bad_weights",
         )
+    if about.pop(_FILE, path.stem) != path.stem:
+        raise DataError(f"{path}: pubc wrote it under another name.", code="bad_weights")
     return tensors, about
 
 

@@ -65,6 +65,8 @@ class Bench:
     """`auto`, `cpu` or `cuda`."""
     shelf: Path | None = None
     """Folder in which finished networks are kept, so that a killed run need not redo them."""
+    question: str = ""
+    """Hash of what is asked of the run, written into each network: it is no other run's."""
     memory: dict[str, Any] = field(default_factory=dict)
     """What a judge prepared once and needs again in the next round; never part of an answer."""
     shards: Shards | None = None

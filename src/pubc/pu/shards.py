@@ -53,11 +53,12 @@ class _Source:
 
 @dataclass(frozen=True, slots=True)
 class _Shard:
-    """Trajectories from `first` on and before `last`, and the file for what is found."""
+    """Trajectories from `first` on and before `last`, the file for what is found, and whose."""
 
     first: int
     last: int
     path: Path
+    question: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,6 +75,8 @@ class Shards:
     """Where workers leave what they found; on a cluster, a folder that all machines share."""
     tell: Callable[[str], None] = lambda word: None
     """Told what was just finished."""
+    question: str = ""
+    """Hash of what is asked of the run, written into each file: it is no other run's."""
 
     def map(self, work: Work, name: str, trajectories: TrajectorySet) -> Iterator[Arrays]:
         """Apply a function to every shard of the dataset; yield what it found, in order.
@@ -90,7 +93,12 @@ class Shards:
         folder = self.folder.resolve()
         cuts = shard_bounds(trajectories.lengths)
         shards = [
-            _Shard(first, last, folder / f"{name}-{first:09d}-{last:09d}.safetensors")
+            _Shard(
+                first,
+                last,
+                folder / f"{name}-{first:09d}-{last:09d}.safetensors",
+                self.question,
+            )
             for first, last in itertools.pairwise(cuts)
         ]
         path = self.data.resolve()
@@ -144,7 +152,8 @@ def _work(work: Work, source: _Source, shard: _Shard) -> None:
         return
     part = _open(source)[shard.first : shard.last]
     found = {name: torch.from_numpy(array) for name, array in work(part).items()}
-    save_tensors(shard.path, found, {"kind": "shard", "first": shard.first, "last": shard.last})
+    about = {"kind": "shard", "question": shard.question}
+    save_tensors(shard.path, found, {**about, "first": shard.first, "last": shard.last})
 
 
 @functools.lru_cache(maxsize=1)

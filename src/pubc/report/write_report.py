@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -109,7 +110,7 @@ def write_report(
     if place is None:
         run = found.runs[0].path
         with lock(run):
-            _refuse_damage(run, force)
+            _refuse_damage(run)
             renew_files(run, texts)
         return run / NAMES[0]
     with atomic_folder(place, kind=KIND, overwrite=force or out is None) as new:
@@ -162,15 +163,17 @@ def _write(place: Path, texts: dict[str, bytes]) -> None:
             new.write_bytes(text)
 
 
-def _refuse_damage(run: Path, force: bool) -> None:
+def _refuse_damage(run: Path) -> None:
     # Sealing anew would declare damaged files to be as they should be.
     ours: Callable[[str], bool] = NAMES.__contains__
     found = verify(run)
-    edited = [fault.file for fault in found if ours(fault.file) and (run / fault.file).exists()]
-    if edited and not force:
+    edited = [
+        fault.file for fault in found if ours(fault.file) and os.path.lexists(run / fault.file)
+    ]
+    if edited:
         raise UsageError(
-            f"{run / edited[0]} was changed since pubc wrote it. Move it, or pass --force to "
-            "replace it."
+            f"{run / edited[0]} was changed since pubc wrote it, so it stays. Move it away, or "
+            "write the report elsewhere with --out."
         )
     faults = [fault for fault in found if not ours(fault.file)]
     if faults:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from pubc.review.filter_job import FilterJob
 from pubc.review.proposals import Evidence, Proposal, propose
 from pubc.review.rendered_films import RenderedFilms, environment_of
 from pubc.review.small_plots import Plots, plots_of
+from pubc.runs.folder.document_types import reading_options
 from pubc.runs.folder.run_folder import is_run
 from pubc.runs.folder.run_reading import Run, read_run
 from pubc.storage import check_target
@@ -197,11 +198,14 @@ def open_desk(
         UsageError: There is nothing at the path, or marks would go into a sealed folder or a link.
     """
     place = folder or Path(f"{path.resolve()}-review")
-    check_target(place)
+    if is_run(place):
+        raise UsageError(f"{place} is the folder of a run, and marks go beside it. Choose another.")
+    check_target(place / "labels.json")
     run = read_run(path) if is_run(path) else None
     data = find(path) if run is None else _data_of(run)
     if run is not None:
-        reading = _reading_of(run, reading)
+        told = reading_options(run.document)
+        reading = replace(told, cache=reading.cache, isolate=reading.isolate)
     opened = open_dataset(data, reading)
     trajectories = opened.trajectories
     if run is not None:
@@ -243,19 +247,6 @@ def _data_of(run: Run) -> Path:
             code="no_data",
         )
     return found
-
-
-def _reading_of(run: Run, given: ReadOptions) -> ReadOptions:
-    stored = run.document.get("reading")
-    names = {name for name in ReadOptions.__dataclass_fields__ if name not in ("cache", "isolate")}
-    if not isinstance(stored, dict):
-        return given
-    chosen: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in stored.items()
-        if name in names
-    }
-    return ReadOptions(**chosen, cache=given.cache, isolate=given.isolate)
 
 
 def _check_run(run: Run, trajectories: TrajectorySet) -> None:

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pubc.errors import InterruptedRun, UsageError
+from pubc.errors import DataError, InterruptedRun, UsageError
 from pubc.labels import read_labels, save_labels
 from pubc.pu.judge import Bench
 from pubc.pu.rounds import Round
 from pubc.runs.filter_config import DEFAULTS, FilterConfig
 from pubc.runs.find_expert import Result, conclude
-from pubc.runs.folder.run_document import check_same, finish_document, restore
+from pubc.runs.folder.run_document import check_same, finish_document, question_of, restore
 from pubc.runs.folder.run_folder import RunFolder
 from pubc.runs.folder.run_succession import check_place, claim_run, run_to_go_on_with
 from pubc.runs.folder.run_tables import keep_list, score_table, verdicts, write_table
@@ -143,12 +143,12 @@ def resume(out: Path, given: FilterConfig = DEFAULTS, *, listener: Listener = SI
     if folder.finished:
         raise UsageError(f"{out} is finished already: {before['status']}.")
     folder.check_own()
-    folder.check_unsealed_networks()
     with clock.measure("read"):
         data, config = restore(before, given)
         planned = plan(config, data, listener.warn)
     with lock(folder.path), _resumable(out):
         check_same(before, planned.document, listener.warn)
+        folder.check_unsealed_networks(question_of(planned.document))
         return _finish(planned, folder, clock, listener)
 
 
@@ -156,12 +156,25 @@ def _finish(planned: Plan, folder: RunFolder, clock: Clock, listener: Listener) 
     config = planned.config
     assert planned.data is not None
     told = folder.path / "labels.json"
-    if config.labels is not None and not told.exists():
+    if config.labels is not None:
         # A copy: the file itself goes on changing, and may be gone when the run is looked at.
-        save_labels(told, read_labels(config.labels), planned.data.resolve())
+        marks = read_labels(config.labels)
+        if not told.exists():
+            save_labels(told, marks, planned.data.resolve())
+        elif read_labels(told).marks != marks.marks:
+            raise DataError(
+                f"{told}: not the marks of {config.labels} any more; either file was changed since "
+                "the run began. Move the run away and begin anew.",
+                code="changed",
+            )
     bench = dataclasses.replace(config.make_bench(), shelf=folder.shelf, tell=listener.tell)
     with config.spread.open(
-        planned.data, config.reading, folder.shards, workers=config.workers, tell=listener.tell
+        planned.data,
+        config.reading,
+        folder.shards,
+        workers=config.workers,
+        question=question_of(planned.document),
+        tell=listener.tell,
     ) as shards:
         crew = dataclasses.replace(bench, shards=shards)
         rounds = run_rounds(planned, folder, crew, clock, listener)
@@ -177,14 +190,15 @@ def run_rounds(
     planned: Plan, folder: RunFolder, bench: Bench, clock: Clock, listener: Listener = SILENT
 ) -> list[Round]:
     """Go over the rounds of the recipe, and keep each one in the folder as it ends."""
-    known = folder.rounds(len(planned.mixed))
+    bench = dataclasses.replace(bench, question=question_of(planned.document))
+    known = folder.rounds(len(planned.mixed), bench.question)
     rounds: list[Round] = []
     seconds: list[float | None] = [None] * len(known)
     key = Key(planned.config.random_seed)
     began = time.time()
     for current in planned.recipe.rounds(planned.ready.pile(bench, known), key):
         if current.number > len(known):
-            folder.save_round(current)
+            folder.save_round(current, bench.question)
             seconds.append(time.time() - began)
         began = time.time()
         rounds.append(current)

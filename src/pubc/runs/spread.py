@@ -35,6 +35,7 @@ class Spread:
         folder: Path,
         *,
         workers: int,
+        question: str = "",
         tell: Callable[[str], None] = lambda word: None,
     ) -> Iterator[Shards | None]:
         """Start the workers that were asked for; None where this process does the work.
@@ -44,6 +45,7 @@ class Spread:
             reading: How to read it.
             folder: Where workers leave what they found.
             workers: How many at a time; 0 for as many as there are cores.
+            question: Hash of what is asked of the run.
             tell: Told what was just finished.
         """
         with open_engine(self.engine, workers=workers, address=self.address) as engine:
@@ -53,7 +55,7 @@ class Spread:
             from pubc.pu.shards import Shards
 
             folder.mkdir(parents=True, exist_ok=True)
-            yield Shards(engine, data, reading, folder, tell)
+            yield Shards(engine, data, reading, folder, tell, question)
 
 
 HERE = Spread()

@@ -55,6 +55,8 @@ def atomic_file(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
         try:
             yield new
             flush(new)
+            # Writing may have taken hours: what is there now may be somebody else's.
+            refuse_existing(path, overwrite=overwrite)
             os.replace(new, path)
             flush(path.parent)
         finally:

@@ -56,16 +56,9 @@ class Draft:
     file: str
     """The sealed JSON file in it whose `kind` says what it is to become."""
     names: tuple[str, ...]
-    """Patterns of the files that lie in it while it is worked on, as `fits` has them."""
-    results: tuple[str, ...] = ()
-    """Patterns of those that are written at the end."""
-    ending: Callable[[Mapping[str, Any]], bool] = lambda document: False
-    """Whether `file`, as it was read, says that the end has begun."""
-
-    @property
-    def all_names(self) -> tuple[str, ...]:
-        """Patterns of every file that it may come to hold."""
-        return self.names + self.results
+    """Patterns of every file that it may come to hold, as `fits` has them."""
+    now: Callable[[Mapping[str, Any]], tuple[str, ...]]
+    """Patterns of those that it may hold by now, going by what `file` says."""
 
     def strangers(self, folder: Path) -> list[str]:
         """Names in a folder that was begun which are not of our making.
@@ -73,8 +66,7 @@ class Draft:
         Raises:
             DataError: Its document is missing, or is not as it was written.
         """
-        ending = self.ending(read_sealed(folder / self.file))
-        return strangers(folder, self.all_names if ending else self.names)
+        return strangers(folder, self.now(read_sealed(folder / self.file)))
 
 
 def claim(
@@ -101,6 +93,10 @@ def claim(
         UsageError: Something is there that must stay, or `check_target` says no.
     """
     check_target(path, *sources)
+    if path.name in ("", ".."):
+        raise UsageError(
+            f"Where is {str(path)!r}? Name the place itself, such as {path.resolve()}."
+        )
     if file and path.is_dir():
         raise UsageError(f"{path} is a folder, and a file is to go there. Choose another name.")
     if not os.path.lexists(path):

@@ -126,3 +126,19 @@ def test_a_process_that_only_plays_sees_the_same_numbers_without_reading_the_clo
     )
     assert (plain[0], tuned[0]) == ("True", "False")
     assert plain[1] == tuned[1]
+
+
+@pytest.mark.parametrize("value", ["osmesa", "nonsense"])
+def test_a_way_to_draw_that_is_not_here_ends_in_exit_code_4(value):
+    code = "import sys; from pubc.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    words = ["evaluate", "ant/expert", "--episodes", "1"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "MUJOCO_GL": value},
+    )
+    assert done.returncode == 4 or (value == "osmesa" and done.returncode == 0), done.stderr
+    if done.returncode:
+        assert f"MuJoCo does not start with MUJOCO_GL='{value}'" in done.stderr

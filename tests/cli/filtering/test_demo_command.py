@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 import pubc
+from pubc import formats
 from pubc.cli.filtering.demo_command import _refuse_others, mixture
 from pubc.cli.main import main
 from pubc.errors import UsageError
+from pubc.runs.filter_config import FilterConfig
 from tests.brisk import quickened
 from tests.report.build import make_run
 
@@ -64,10 +66,10 @@ def test_what_a_demo_killed_at_once_left_is_no_obstacle(tmp_path):
     run.mkdir()
     (run / ".lock").write_text('{"pid": 1}')
     (run / ".run.json.tmp-0bbfd16a-27330-4e7ff1f3").write_text("{")
-    _refuse_others(tmp_path / "demo.npz", run, mixture())
+    _refuse_others(tmp_path / "demo.npz", run, mixture(), FilterConfig())
     (run / ".env").write_text("SECRET=1")
     with pytest.raises(UsageError, match="not of an earlier demo"):
-        _refuse_others(tmp_path / "demo.npz", run, mixture())
+        _refuse_others(tmp_path / "demo.npz", run, mixture(), FilterConfig())
 
 
 def test_a_run_that_says_too_little_is_not_an_earlier_demo(tmp_path, capsys):
@@ -75,6 +77,18 @@ def test_a_run_that_says_too_little_is_not_an_earlier_demo(tmp_path, capsys):
     (tmp_path / "run" / "run.json").write_text('{"kind": "filter"}')
     assert main(["demo", "--out", str(tmp_path)]) == 2
     assert "run is not of an earlier demo" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_run_of_the_mixture_that_was_asked_for_otherwise_is_no_demo(tmp_path, capsys):
+    data, run = tmp_path / "mixture.npz", tmp_path / "run"
+    formats.save_sealed(data, mixture(), about={"demo": True})
+    words = ["--seed-source", "expert", "--truth", "expert", "--recipe", "paper"]
+    short = ["--classifiers", "1", "--max-rounds", "1", "--seed-count", "6", "--workers", "1"]
+    assert main(["filter", str(data), "--out", str(run), *words, *short, "--json"]) == 0
+    before = _content(run)
+    assert main(["demo", "--out", str(tmp_path)]) == 2
+    assert "run is not of an earlier demo" in " ".join(capsys.readouterr().err.split())
+    assert _content(run) == before
 
 
 def _content(folder: Path) -> dict[str, bytes]:

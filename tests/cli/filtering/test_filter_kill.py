@@ -8,6 +8,7 @@ so CI uses `auto` with little training in forks of a warm process; the fifty kil
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import pytest
 import pubc
 import tests.reliability.quick_recipe  # noqa: F401
 from pubc.cli.main import main
+from pubc.labels import Labels, Mark, save_labels
 from pubc.storage import verify
 from tests.cli.filtering.test_filter_command import outputs
 from tests.pu.piles import pile
@@ -222,3 +224,41 @@ def test_a_round_that_changed_in_an_unfinished_run_is_named(data, tmp_path, caps
     said = " ".join(capsys.readouterr().err.split())
     assert ("rounds/round-001.npz is not as" if what == "arrays" else "the line is not as") in said
     assert not (out / "manifest.json").exists()
+
+
+@pytest.mark.parametrize("what", ["rounds", "run.json", "networks", "a network renamed"])
+def test_parts_of_another_run_are_not_taken_for_its_own(data, tmp_path, capsys, what: str):
+    other = tmp_path / "other.npz"
+    pubc.save(other, pile([8, 8], steps=200, states=3, random_seed=5))
+    runs = tmp_path / "run", tmp_path / "stranger"
+    for file, out in zip((data, other), runs, strict=True):
+        words = ["filter", str(file), "--out", str(out), *SEEDS, "--recipe", "quick"]
+        assert main(words) in (0, 6)
+        (out / "manifest.json").unlink()
+    out, stranger = runs
+    if what == "rounds":
+        shutil.copytree(stranger / "rounds", out / "rounds", dirs_exist_ok=True)
+        shutil.copy(stranger / "rounds.jsonl", out)
+    elif what == "run.json":
+        shutil.copy(stranger / "run.json", out)
+    elif what == "networks":
+        shutil.copytree(stranger / "classifiers", out / "classifiers", dirs_exist_ok=True)
+    else:
+        first, *_ = sorted((out / "classifiers").iterdir())
+        shutil.copy(first, first.with_name("round-001-member-7.safetensors"))
+    capsys.readouterr()
+    assert main(["filter", "--resume", str(out)]) == 3
+    said = " ".join(capsys.readouterr().err.split())
+    assert "it is a round of another run" in said or "not the network that the run left" in said
+    assert not (out / "manifest.json").exists()
+
+
+def test_marks_that_were_changed_in_an_unfinished_run_are_not_sealed(data, tmp_path, capsys):
+    out, labels = tmp_path / "run", tmp_path / "labels.json"
+    save_labels(labels, Labels((Mark("0", "good"), Mark("1", "good"), Mark("9", "bad"))))
+    words = ["filter", str(data), "--out", str(out), "--labels", str(labels), "--recipe", "quick"]
+    assert main(words) in (0, 6)
+    (out / "manifest.json").unlink()
+    save_labels(out / "labels.json", Labels((Mark("0", "good"), Mark("1", "good"))))
+    assert main(["filter", "--resume", str(out)]) == 3
+    assert "labels.json: not the marks of" in " ".join(capsys.readouterr().err.split())

@@ -1,6 +1,7 @@
 """A copy in the cache is believed only where it is ours and unchanged (L5)."""
 
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -90,3 +91,23 @@ def test_large_files_are_looked_at_in_blocks(dataset, monkeypatch):
         found += fault_in_copy(copy) is not None
     assert found > 0
     assert "actions.npy" in fault_in_copy(copy, everything=True)
+
+
+@pytest.mark.parametrize("how", ["moved", "linked"])
+@pytest.mark.parametrize("verify", [False, True])
+def test_the_copy_of_another_dataset_is_not_used(dataset, copy, tmp_path, how, verify):
+    (tmp_path / "elsewhere").mkdir()
+    other = samples.SAMPLES["minari"](tmp_path / "elsewhere")
+    open_dataset(other, OPTIONS)
+    (second,) = [found.path for found in cached_copies.copies() if found.path != copy]
+    if how == "moved":
+        copy.rename(tmp_path / "first")
+        second.rename(copy)
+        (tmp_path / "first").rename(second)
+    else:
+        shutil.rmtree(copy)
+        copy.symlink_to(second)
+    opened = open_dataset(dataset, ReadOptions(verify=verify))
+    assert not opened.cached
+    (notice,) = [p for p in opened.trajectories.problems if p.code == "cache_rebuilt"]
+    assert "copy of another dataset" in notice.message

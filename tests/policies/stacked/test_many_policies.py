@@ -118,6 +118,24 @@ def test_a_run_killed_while_it_wrote_its_policies_goes_on(tmp_path: Path):
     assert {p.name for p in (tmp_path / "p").iterdir()} == {"seed-0", "seed-3"}
 
 
+def test_a_run_that_goes_on_replaces_no_other_policy(tmp_path: Path):
+    begun = session(tmp_path / "p").epochs()
+    for _ in range(4):
+        next(begun)
+    begun.close()
+    list(session(tmp_path / "other", epochs=1).epochs())
+    (tmp_path / "p").mkdir()
+    (tmp_path / "other" / "seed-0").rename(tmp_path / "p" / "seed-0")
+    before = files_of(tmp_path / "p" / "seed-0")
+    with pytest.raises(UsageError, match="seed-0 exists already"):
+        list(session(tmp_path / "p", resume=True).epochs())
+    assert files_of(tmp_path / "p" / "seed-0") == before
+
+
+def files_of(policy: Path) -> dict:
+    return read_manifest(policy)["files"]
+
+
 def test_a_loss_that_is_no_number_names_its_seed():
     class Broken:
         random_seeds, epochs, fingerprint = (4, 7), 1, ""

@@ -239,7 +239,7 @@ def test_a_folder_with_anybodys_run_json_is_no_unfinished_run(tmp_path, data, ca
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["report.md", "run.json"]
 
 
-@pytest.mark.parametrize("name", ["report.md", "kept.npz", "kept.store/thesis.tex"])
+@pytest.mark.parametrize("name", ["report.md", "labels.json", "kept.store/thesis.tex"])
 def test_a_result_that_an_unfinished_run_did_not_write_stays(tmp_path, name):
     """It has the name of a result, and none were written yet."""
     folder = claim_run(tmp_path / "run", force=False)
@@ -253,7 +253,7 @@ def test_a_result_that_an_unfinished_run_did_not_write_stays(tmp_path, name):
         claim_run(tmp_path / "run", force=True)
     assert mine.read_text() == "mine"
     mine.unlink()
-    folder.begin_results({"kind": "filter", "status": "running"})
+    folder.begin_results({"kind": "filter", "status": "running", "labels": "marks.json"})
     mine.write_text("half of a result")
     assert claim_run(tmp_path / "run", force=True) == folder
     assert not mine.exists()

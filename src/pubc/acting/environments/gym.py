@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from pubc.acting.environments.known_environments import spec
-from pubc.errors import MissingExtraError, UnknownNameError, UsageError
+from pubc.errors import EnvironmentFailure, MissingExtraError, UnknownNameError, UsageError
 from pubc.trajectory import Array
 
 __all__ = ["GymEnvironment", "make_wrapped"]
@@ -119,6 +119,13 @@ def _quiet_mujoco() -> Iterator[None]:
     except ImportError:
         yield
         return
+    except Exception as error:
+        # It loads what draws for it at once, and each such library fails in a way of its own.
+        chosen = os.environ.get("MUJOCO_GL", "")
+        raise EnvironmentFailure(
+            f"MuJoCo does not start with MUJOCO_GL={chosen!r} ({error}). Unset that variable, or "
+            "install the library that it asks for."
+        ) from None
     mujoco.set_mju_user_warning(lambda text: None)
     try:
         yield

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from pubc.cli.filtering.filter_command import Filter
 from pubc.errors import PubcError, UsageError
 from pubc.pu.pile_statistics import survey
 from pubc.runs.filter_config import FilterConfig
+from pubc.runs.folder.run_document import restore
 from pubc.runs.folder.run_folder import RunFolder
 from pubc.runs.folder.run_succession import is_free
 from pubc.storage import read_manifest
@@ -70,7 +71,7 @@ class Demo:
         config.make_recipe()  # what cannot be is refused before anything is written
         config.make_bench()
         mixed = mixture()
-        _refuse_others(data, run, mixed)
+        _refuse_others(data, run, mixed, config)
         formats.save_sealed(data, mixed, overwrite=True, about={_MARK: True})
         if not self.json:
             say(f"{mixed} of Ant, 20 each of: expert, other_expert, weak -> {data}")
@@ -84,13 +85,13 @@ class Demo:
 COMMAND = Demo
 
 
-def _refuse_others(data: Path, run: Path, mixed: TrajectorySet) -> None:
+def _refuse_others(data: Path, run: Path, mixed: TrajectorySet, config: FilterConfig) -> None:
     """See that only an earlier demo is replaced.
 
     Raises:
         UsageError: Something else is there.
     """
-    for path, ours in ((data, _is_demo_data(data)), (run, _is_demo_run(run, data, mixed))):
+    for path, ours in ((data, _is_demo_data(data)), (run, _is_demo_run(run, data, mixed, config))):
         if os.path.lexists(path) and not ours:
             raise UsageError(
                 f"{path} is not of an earlier demo, so it stays. Choose another folder with --out."
@@ -103,15 +104,17 @@ def _is_demo_data(data: Path) -> bool:
     return False
 
 
-def _is_demo_run(run: Path, data: Path, mixed: TrajectorySet) -> bool:
+def _is_demo_run(run: Path, data: Path, mixed: TrajectorySet, config: FilterConfig) -> bool:
     if is_free(run):  # killed before its first word
         return True
     # A stranger's run may lack any of these.
     with contextlib.suppress(PubcError, KeyError, TypeError):
         told = RunFolder(run).read()
-        asked = told["data"]["path"], told["seed"]["source"], told["truth"]
+        place, asked = restore(told, config)
+        # Whatever a demo may be asked for it may have been asked for otherwise.
+        alike = replace(asked, recipe=config.recipe, random_seed=config.random_seed) == config
         same = survey(mixed).fingerprint == told["data"]["fingerprint"]
-        return same and asked == (str(data.resolve()), EXPERT, EXPERT)
+        return same and place == data.resolve() and alike
     return False
 
 

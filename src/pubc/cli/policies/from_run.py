@@ -58,7 +58,7 @@ def data_of(weights: Path | None) -> tuple[Path, ReadOptions]:
         UsageError: There is no such run, or its data was made in memory.
         DataError: It is no finished run.
     """
-    from pubc.formats import ReadOptions
+    from pubc.runs.folder.document_types import reading_options
     from pubc.runs.folder.run_folder import RunFolder
 
     if weights is None:
@@ -67,9 +67,7 @@ def data_of(weights: Path | None) -> tuple[Path, ReadOptions]:
     place = document["data"]["path"]
     if place is None:
         raise UsageError(f"{weights}: its data was made in memory. Say where it is: DATA.")
-    reading = dict(document["reading"])
-    reading["observation_keys"] = tuple(reading["observation_keys"])
-    return Path(place), ReadOptions(**reading)
+    return Path(place), reading_options(document)
 
 
 def read_weights(run: Path, how: Any, trajectories: TrajectorySet) -> Any:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pubc.errors import PubcError
-from pubc.storage import ENTRY, MANIFEST, read_manifest, verify
+from pubc.storage import ENTRY, MANIFEST, entry_files, read_manifest, verify
 
 __all__ = ["BLOCK", "SAMPLE", "WHOLE", "block_digests", "fault_in_copy"]
 
@@ -44,6 +44,8 @@ def fault_in_copy(copy: Path, *, everything: bool = False) -> str | None:
         if known in _believed and not everything:
             return None
         fault = _foreign(copy) or (_any_fault(copy) if everything else _sampled_fault(copy))
+        if fault is None and entry_files(copy) is None:
+            fault = "it is the copy of another dataset, or something was added to it"
     except (PubcError, OSError) as error:
         return str(error)
     if fault is None:

@@ -11,11 +11,11 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
-from pubc.errors import DataError
+from pubc.errors import DataError, PubcError
 from pubc.policies.networks import NetworkPolicy
-from pubc.policies.policy_folder import KIND, save
+from pubc.policies.policy_folder import CONFIG, KIND, save
 from pubc.policies.training_run import METRICS, Session, shown
-from pubc.storage import claim
+from pubc.storage import claim, read_json
 from pubc.threads import threads
 from pubc.trajectory import Array
 
@@ -179,25 +179,45 @@ class ManySession(Session):
         """Write the policy folder of a member."""
         run = self._run()
         lines = [_of_member(line, run.names[member]) for line in history]
-        facts = {name: value for name, value in self.about.items() if name != "random_seeds"}
         made = run.stack.epochs_of(member, len(history))
-        training = {**run.stack.about(member), "epochs": made}
         save(
             place,
             policy,
-            about={**facts, "random_seed": run.stack.random_seeds[member], "training": training},
+            about=self._about(member, made),
             files={METRICS: "".join(json.dumps(line) + "\n" for line in lines).encode()},
-            # A run that was killed here has written some of them.
-            overwrite=self.overwrite or self.resume,
+            overwrite=self.overwrite or (self.resume and self._is_own(place, member, made)),
         )
+
+    def _about(self, member: int, epochs: int) -> dict[str, Any]:
+        """What a policy folder says of how a member came about."""
+        stack = self._run().stack
+        facts = {name: value for name, value in self.about.items() if name != "random_seeds"}
+        training = {**stack.about(member), "epochs": epochs}
+        return {**facts, "random_seed": stack.random_seeds[member], "training": training}
+
+    def _is_own(self, place: Path, member: int, epochs: int | None = None) -> bool:
+        """Whether a policy is what this run wrote before it was killed.
+
+        Args:
+            place: The policy.
+            member: Whose it should be.
+            epochs: How long it was trained; that is not known before the end.
+        """
+        try:
+            told = read_json(place / CONFIG)
+            made = int(told["training"]["epochs"]) if epochs is None else epochs
+        except (PubcError, KeyError, TypeError, ValueError):
+            return False
+        asked = json.loads(json.dumps(self._about(member, made)))
+        return all(told.get(name) == value for name, value in asked.items())
 
     def _places(self) -> list[Path]:
         return [folder_of(self.out, seed) for seed in self._run().stack.random_seeds]
 
     def _check_place(self) -> None:
         goes_on = self.resume and bool(self._checkpoints())
-        for place in self._places():
-            claim(place, KIND, force=self.overwrite or goes_on)
+        for member, place in enumerate(self._places()):
+            claim(place, KIND, force=self.overwrite or (goes_on and self._is_own(place, member)))
 
     def _run(self) -> Many:
         assert isinstance(self.trainer, Many)

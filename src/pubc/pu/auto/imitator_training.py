@@ -104,6 +104,7 @@ class Workshop:
         if path is not None:
             about = {
                 "kind": "imitators",
+                "question": bench.question,
                 "floor": self.imitation.residual_floor,
                 "sides": list(sides),
                 "averaged": self.averaged,

@@ -143,6 +143,7 @@ class Ensemble:
         if path is not None:
             about = {
                 "kind": "classifier",
+                "question": task.bench.question,
                 "observation_size": task.mixed.observation_size,
                 "action_size": task.mixed.action_size,
                 "round": task.number,

@@ -8,6 +8,7 @@ says in its manifest which run selected it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,8 @@ Tell = Callable[[str], None]
 """Takes a sentence for the user."""
 SELECTED_BY = "selected_by"
 """Where the manifest of a dataset names the run that selected it, and how that ended."""
+_HOPS = 40
+"""Links that lead to links, as many as Linux follows."""
 _HASHED = 1 << 30
 """Bytes of a dataset up to which digests are compared, about a second; of more only the sizes, and
 all of it by `pubc verify`."""
@@ -88,8 +91,9 @@ def check_given(path: Path, tell: Tell) -> None:
             tell(words)
         return
     document = run.check_finished()
-    run.check_parts(path.resolve().name)
-    words = unsound_words(path.parent, document)
+    run.check_parts(*(name.name for name in _names(path) if name.parent == run.path))
+    named = path.parent if path.parent.resolve() == run.path else run.path
+    words = unsound_words(named, document)
     if words is not None:
         tell(words)
 
@@ -100,7 +104,19 @@ def run_behind(path: Path) -> RunFolder | None:
     Raises:
         DataError: There is such a run, and its manifest was changed.
     """
-    place = path.resolve()
+    return next((run for run in map(_run_around, _names(path)) if run is not None), None)
+
+
+def _names(path: Path) -> list[Path]:
+    """What data is called: as it was named, and what that leads to where it is a link."""
+    names = [path.parent.resolve() / path.name]
+    while names[-1].is_symlink() and len(names) < _HOPS:
+        hop = names[-1].parent / names[-1].readlink()
+        names.append(hop.parent.resolve() / hop.name)
+    return names
+
+
+def _run_around(place: Path) -> RunFolder | None:
     if not (place.parent / "run.json").is_file():
         return None
     from pubc.runs.folder.run_folder import DRAFT, RunFolder, is_run
@@ -111,7 +127,7 @@ def run_behind(path: Path) -> RunFolder | None:
     except DataError:
         return None  # somebody else's run.json
     if not (place.parent / MANIFEST).exists():
-        ours = any(fits(name, DRAFT.all_names) for name in (place.name, f"{place.name}/part"))
+        ours = any(fits(name, DRAFT.names) for name in (place.name, f"{place.name}/part"))
         return RunFolder(place.parent) if ours else None
     files = read_manifest(place.parent)["files"]
     ours = any(name == place.name or name.startswith(f"{place.name}/") for name in files)
@@ -134,8 +150,8 @@ def selected_by(path: Path) -> dict[str, Any]:
         document = run.read()
         verdict = {name: document.get(name) for name in ("sound", "status")}
         return {"name": run.path.resolve().name, **verdict}
-    told = _manifest_of(path).get(SELECTED_BY)
-    return dict(told) if isinstance(told, Mapping) else {}
+    said = [_manifest_of(name).get(SELECTED_BY) for name in _names(path)]
+    return next((dict(told) for told in said if isinstance(told, Mapping)), {})
 
 
 def check_manifest(path: Path, options: formats.ReadOptions) -> None:
@@ -148,8 +164,12 @@ def check_manifest(path: Path, options: formats.ReadOptions) -> None:
     """
     if options.skip_bad_files:
         return
-    if not _manifest_of(path):
-        return
+    for name in _names(path):
+        if _manifest_of(name):
+            _compare(name)
+
+
+def _compare(path: Path) -> None:
     parts = [path / name for name in content_of(path)] if path.is_dir() else [path]
     small = sum(part.lstat().st_size for part in parts) <= _HASHED
     for fault in verify(path, digests=small):
@@ -167,10 +187,25 @@ def _manifest_path(path: Path) -> Path:
 
 
 def _manifest_of(path: Path) -> dict[str, Any]:
-    """What the manifest of a dataset that pubc wrote says; empty for all other data."""
+    """What the manifest of a dataset that pubc wrote says; empty for all other data.
+
+    Raises:
+        DataError: There is one, and it is not as pubc wrote it.
+    """
     place = _manifest_path(path)
+    if not os.path.lexists(place) or (path.is_symlink() and place.is_symlink()):
+        return {}  # two links: what they lead to is looked at
+    beside = place != path / MANIFEST
     try:
-        told = read_json(place) if place.is_file() else {}
-    except DataError:
-        return {}  # somebody else's file of that name
+        told = read_json(place)
+        # A folder may have a manifest.json of somebody else; NAME.manifest.json is ours alone.
+        if beside or "seal" in told or told.get("kind") in formats.KINDS:
+            told = read_manifest(path)
+    except DataError as error:
+        raise DataError(
+            f"{error} Whether {path.name} is as it was written cannot be told: write it anew from "
+            f"its source, or move {place} away if that is none of pubc's.",
+            code=error.code,
+            field=error.field,
+        ) from error
     return told if told.get("kind") in formats.KINDS and "seal" in told else {}

@@ -44,13 +44,13 @@ UNREADABLE = (
 _EVIDENCE = ("history", "seed_history", "first", "seed_first")
 _SIDES = ("positive", "rest")
 _NOBODY = np.zeros(0, dtype=np.bool_)
-_DIGEST, _SEAL = "sha256", "seal"
+_DIGEST, _QUESTION, _SEAL = "sha256", "question", "seal"
 """No manifest speaks for the rounds of a run that is not finished, so each line speaks for its
-arrays and for itself. Lines of earlier versions have neither."""
+arrays, for its run and for itself. Lines of earlier versions have none of these."""
 
 
-def save_round(folder: Path, done: Round) -> None:
-    """Keep a finished round: its arrays first, then its line."""
+def save_round(folder: Path, done: Round, question: str) -> None:
+    """Keep a finished round: its arrays first, then its line, which says whose round it is."""
     name = _arrays_name(done.number)
     (folder / "rounds").mkdir(exist_ok=True)
     verdict, cut = done.verdict, done.cut
@@ -83,12 +83,18 @@ def save_round(folder: Path, done: Round) -> None:
             for t in verdict.training
         ],
         _DIGEST: hash_file(folder / name),
+        _QUESTION: question,
     }
     append_lines(folder / "rounds.jsonl", {**line, _SEAL: _seal(line)}, own=True)
 
 
-def read_rounds(folder: Path, trajectories: int) -> list[Round]:
+def read_rounds(folder: Path, trajectories: int, question: str | None = None) -> list[Round]:
     """The rounds that are finished, in order.
+
+    Args:
+        folder: The run.
+        trajectories: How many each round judged.
+        question: Where no manifest speaks for the run: what it asks, and its rounds must.
 
     Raises:
         DataError: A round's arrays do not fit its line or the number of trajectories, or either
@@ -100,7 +106,7 @@ def read_rounds(folder: Path, trajectories: int) -> list[Round]:
     found = []
     for number, line in enumerate(_whole_lines(path), 1):
         try:
-            found.append(_round(folder, parse_json(line), number, trajectories))
+            found.append(_round(folder, parse_json(line), number, trajectories, question))
         except UNREADABLE as error:
             raise DataError(
                 f"{path}: line {number} cannot be read back ({type(error).__name__}: {error}). "
@@ -112,8 +118,12 @@ def read_rounds(folder: Path, trajectories: int) -> list[Round]:
     return found
 
 
-def _round(folder: Path, line: dict[str, Any], number: int, trajectories: int) -> Round:
+def _round(
+    folder: Path, line: dict[str, Any], number: int, trajectories: int, question: str | None
+) -> Round:
     name = _arrays_name(number)
+    if question not in (None, line.get(_QUESTION)):
+        raise ValueError("it is a round of another run")
     if line["round"] != number or line["arrays"] != name:
         raise ValueError(f"expected round {number}")
     arrays = stored_arrays(folder / name)

@@ -47,23 +47,26 @@ _ENDING = "writing_results"
 """Where run.json says, until the run is finished, that its results are being written."""
 
 
-def _is_ending(document: Mapping[str, Any]) -> bool:
-    return document.get("status") != "running" or document.get(_ENDING) is True
-
-
-DRAFT = Draft(
-    "run.json",
-    (
-        "run.json", "labels.json", "rounds.jsonl", "rounds/round-*.npz",
-        "classifiers/round-*.safetensors", "shards/*.safetensors",
-    ),
-    (
-        "keep.json", "scores.csv", *(f"kept.{suffix}" for suffix in KEPT_FILES),
-        *(f"kept.{suffix}/**" for suffix in KEPT_FOLDERS), "masked.hdf5", "steps.npy",
-        "steps.npz", "borderline_steps.npz", "report.html", "report.md", "report.json",
-    ),
-    _is_ending,
+_WORK = (
+    "run.json", "rounds.jsonl", "rounds/round-*.npz", "classifiers/round-*-*-*.safetensors",
+    "shards/round-*-scores-*-*.safetensors", "shards/view-*-*.safetensors",
 )  # fmt: skip
+_RESULTS = (
+    "keep.json", "scores.csv", *(f"kept.{suffix}" for suffix in KEPT_FILES),
+    *(f"kept.{suffix}/**" for suffix in KEPT_FOLDERS), "masked.hdf5", "steps.npy",
+    "steps.npz", "borderline_steps.npz", "report.html", "report.md", "report.json",
+)  # fmt: skip
+_MARKS = ("labels.json",)
+
+
+def _now(document: Mapping[str, Any]) -> tuple[str, ...]:
+    """What an unfinished run may hold: marks if it was told any, results once it writes them."""
+    ending = document.get("status") != "running" or document.get(_ENDING) is True
+    told = document.get("labels") is not None
+    return _WORK + (_MARKS if told else ()) + (_RESULTS if ending else ())
+
+
+DRAFT = Draft("run.json", _WORK + _MARKS + _RESULTS, _now)
 """How an unfinished run is known; docs/run-folder.md lists its files."""
 
 
@@ -164,17 +167,22 @@ class RunFolder:
         """
         self.check_parts(f"{self.shelf.name}/", code="bad_weights")
 
-    def check_unsealed_networks(self) -> None:
-        """See that the networks of a run that goes on are as it left them.
+    def check_unsealed_networks(self, question: str) -> None:
+        """See that the networks of a run that goes on, and its shards, are as it left them.
+
+        Args:
+            question: What the run asks; a network that was trained for another is none of it.
 
         Raises:
-            DataError: One was changed.
+            DataError: One was changed, or is another run's.
         """
         from pubc.nets.files import load_tensors
 
-        for path in sorted(self.shelf.glob("*.safetensors")):
+        for path in sorted([*self.shelf.glob("*.safetensors"), *self.shards.glob("*.safetensors")]):
             try:
-                load_tensors(path)
+                _, about = load_tensors(path)
+                if about.get("question") != question:
+                    raise DataError(f"{path}: of another run.", code="bad_weights")
             except DataError as error:
                 raise DataError(
                     f"{path}: not the network that the run left there. Begin anew with --force.",
@@ -215,17 +223,17 @@ class RunFolder:
         self.check_parts(name)
         return self.path / name
 
-    def save_round(self, done: Round) -> None:
-        """Keep a finished round."""
-        save_round(self.path, done)
+    def save_round(self, done: Round, question: str) -> None:
+        """Keep a finished round of the run that asks `question`."""
+        save_round(self.path, done, question)
 
-    def rounds(self, trajectories: int) -> list[Round]:
-        """The rounds that are finished, in order.
+    def rounds(self, trajectories: int, question: str | None = None) -> list[Round]:
+        """The rounds that are finished, in order; of the run that asks `question`, if given.
 
         Raises:
             DataError: A round's arrays do not fit its line or the number of trajectories.
         """
-        return read_rounds(self.path, trajectories)
+        return read_rounds(self.path, trajectories, question)
 
     def write_steps(self, blocks: Iterator[NDArray[np.float32]], steps: int) -> None:
         """Stream a value per step to steps.npy."""
@@ -251,10 +259,10 @@ class RunFolder:
         write_sealed(self.path / "run.json", {**document})
         report()
         if self.final is None:
-            seal(self.path, kind=KIND, names=DRAFT.all_names)
+            seal(self.path, kind=KIND, names=DRAFT.names)
             return
         mark = replaced_mark(self.final, "run.json")
-        seal(self.path, kind=KIND, about=mark, names=DRAFT.all_names)
+        seal(self.path, kind=KIND, about=mark, names=DRAFT.names)
         self.take_place()
 
     def take_place(self) -> None:
