@@ -14,10 +14,12 @@ import pytest
 from pubc import formats
 from pubc.formats import ReadOptions
 from pubc.labels import Labels, Mark, read_labels
+from pubc.review import filter_child
 from pubc.review.desk import open_desk
 from pubc.review.filter_job import FilterJob
 from pubc.review.serve import serving
 from tests.pu.piles import pile
+from tests.report.build import make_run
 from tests.review.asking import ask, mark, told, until
 
 CLICKS = 8
@@ -137,3 +139,12 @@ def test_the_words_are_a_command_with_every_option_of_reading(tmp_path, demo):
     for flag in ("--observation-keys 'a b' c", "--trailing drop", "--no-cache", "--strict"):
         assert flag in words
     assert "isolate" not in words
+
+
+def test_a_child_of_a_finished_run_has_nothing_to_do(tmp_path):
+    """The one before it was killed after its last word."""
+    run = make_run(tmp_path / "run-001")
+    before = (run / "manifest.json").read_bytes()
+    request = {"out": str(run), "data": "gone.npz", "labels": "gone.json", "reading": {}}
+    filter_child._filter(request)
+    assert (run / "manifest.json").read_bytes() == before

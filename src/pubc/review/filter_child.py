@@ -56,6 +56,8 @@ def _filter(request: dict[str, Any]) -> None:
     from pubc.report import draw_report
     from pubc.runs.filter_config import FilterConfig
     from pubc.runs.filter_run import Listener, carry_out, resume
+    from pubc.runs.folder.run_folder import RunFolder
+    from pubc.storage import unlock_dead
 
     reading: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value
@@ -64,6 +66,9 @@ def _filter(request: dict[str, Any]) -> None:
     listener = Listener(draw=draw_report)
     out = Path(request["out"])
     config = FilterConfig(labels=Path(request["labels"]), reading=ReadOptions(**reading))
+    if RunFolder(out).finished:  # by a child that was killed after its last word
+        unlock_dead(out)
+        return
     if (out / "run.json").is_file():
         resume(out, FilterConfig(), listener=listener)
     else:

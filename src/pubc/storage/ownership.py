@@ -145,6 +145,8 @@ def _claim_folder(path: Path, kinds: tuple[str, ...], draft: Draft | None) -> No
     if not os.path.lexists(path / MANIFEST):
         if draft is None or not _is_draft(path, kinds, draft):
             _refuse(path, f"is a folder that pubc did not write (it has no {MANIFEST})")
+        elif added := draft.strangers(path):
+            _refuse(path, f"holds {added[0]}, which pubc did not write")
         return
     files = _manifest(path, kinds)["files"]
     here = strangers(path, ())
@@ -182,8 +184,7 @@ def _manifest(path: Path, kinds: tuple[str, ...]) -> dict[str, Any]:
 
 def _is_draft(path: Path, kinds: tuple[str, ...], draft: Draft) -> bool:
     try:
-        told = read_sealed(path / draft.file).get("kind")
-        return told in kinds and not draft.strangers(path)
+        return read_sealed(path / draft.file).get("kind") in kinds
     except PubcError:
         return False
 
