@@ -117,6 +117,42 @@ def test_a_memory_limit_ends_in_exit_code_4_or_is_enough(kilobytes, command, tmp
         assert "memory" in done.stderr
 
 
+@pytest.mark.parametrize("files", [10, 20, 40, 64])
+def test_a_limit_on_open_files_is_one_sentence_or_enough(files, tmp_path):
+    run = ["--out", str(tmp_path / "run"), "--seed-episodes", "0", "--engine", "processes"]
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+
+    done = subprocess.run(
+        [sys.executable, "-m", "pubc", "filter", str(samples.npz(tmp_path)), *run],
+        capture_output=True,
+        text=True,
+        preexec_fn=limit,
+        timeout=120,
+    )
+    if files < 64:
+        assert (done.returncode, done.stderr.count("\n")) == (4, 1)
+        assert "files may be open" in done.stderr
+    else:
+        assert done.returncode == 0, done.stderr
+
+
+def test_a_limit_on_processor_time_ends_like_a_polite_kill(tmp_path):
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (3, 60))
+
+    done = subprocess.run(
+        [sys.executable, "-m", "pubc", "demo", "--out", str(tmp_path / "demo")],
+        capture_output=True,
+        text=True,
+        preexec_fn=limit,
+        timeout=120,
+    )
+    assert done.returncode == 5, done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_rewards_beyond_all_bounds_raise_no_warning(tmp_path):
     arrays = samples.flat()
     arrays["rewards"] = np.full(len(arrays["rewards"]), 1e308)

@@ -23,7 +23,7 @@ from pubc.cli.plain_text import one_line
 from pubc.cli.startup import (
     begin_quietly,
     begin_work,
-    check_memory_limit,
+    check_limits,
     check_torch_limit,
     tidy_torch,
 )
@@ -105,7 +105,7 @@ def _run(words: list[str]) -> int:
     as_json = "--json" in words
     begin_quietly()
     try:
-        check_memory_limit()
+        check_limits()
         command = _parse(words)
         check_torch_limit(words[0])
         tidy_torch()

@@ -20,7 +20,7 @@ from pubc.errors import EnvironmentFailure
 __all__ = [
     "begin_quietly",
     "begin_work",
-    "check_memory_limit",
+    "check_limits",
     "check_torch_limit",
     "tidy_torch",
 ]
@@ -28,6 +28,8 @@ __all__ = [
 _LOADING = 64 << 20
 _PER_CORE = 40 << 20
 """Bytes of addresses that loading numpy takes, and for each thread that its OpenBLAS starts."""
+_FILES = 64
+"""Files that a command may have open at a time, with those that libraries open while they load."""
 _TORCH = 450 << 20
 """Bytes of addresses that torch takes at least; its build for the CPU takes 473 MiB."""
 _TORCH_CACHE = "TORCHINDUCTOR_CACHE_DIR"
@@ -49,6 +51,9 @@ def begin_work() -> None:
     """
 
     def stop(number: int, frame: object) -> None:
+        if number == getattr(signal, "SIGXCPU", None):
+            # It comes again every second, also while the process ends.
+            signal.signal(number, signal.SIG_IGN)
         raise KeyboardInterrupt
 
     if threading.current_thread() is not threading.main_thread():
@@ -60,12 +65,20 @@ def begin_work() -> None:
             signal.signal(getattr(signal, name), stop)
 
 
-def check_memory_limit() -> None:
-    """Refuse a limit (ulimit -v) under which numpy cannot load: OpenBLAS would end the process.
+def check_limits() -> None:
+    """Refuse limits (ulimit -v, -n) under which libraries fail with words or ends of their own.
+
+    Without memory OpenBLAS would end the process; without files torch would print its worries.
 
     Raises:
         EnvironmentFailure: There is such a limit.
     """
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if files != resource.RLIM_INFINITY and files < _FILES:
+        raise EnvironmentFailure(
+            f"only {files} files may be open at a time (ulimit -n), and pubc takes up to {_FILES}. "
+            "Raise the limit."
+        )
     _check_room(_LOADING + _PER_CORE * (os.cpu_count() or 1), "numpy")
 
 

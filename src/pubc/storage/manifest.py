@@ -192,7 +192,7 @@ def hash_file(path: Path) -> str:
     return digest.hexdigest()
 
 
-def write_sealed(path: Path, document: dict[str, Any]) -> None:
+def write_sealed(path: Path, document: Mapping[str, Any]) -> None:
     """Write a JSON object that ends with a digest of itself."""
     # The seal stands last, also where the document was read and has one already.
     facts = {name: value for name, value in document.items() if name != "seal"}

@@ -32,12 +32,7 @@ from pubc.storage.manifest import (
 )
 from pubc.storage.targets import check_target
 
-__all__ = [
-    "Draft",
-    "claim",
-    "mark",
-    "strangers",
-]
+__all__ = ["Draft", "claim", "mark", "strangers"]
 
 _HASH = r"(?P<sha256>[0-9a-f]{64})"
 _TEXT_MARKS = {
@@ -149,8 +144,7 @@ def _claim_folder(path: Path, kinds: tuple[str, ...], draft: Draft | None) -> No
             _refuse(path, f"holds {added[0]}, which pubc did not write")
         return
     files = _manifest(path, kinds)["files"]
-    here = strangers(path, ())
-    for name in here:
+    for name in strangers(path, ()):
         if name not in files:
             _refuse(path, f"holds {name}, which is not in its manifest")
         if not agrees(path / name, files[name]):

@@ -45,8 +45,6 @@ KEPT_FOLDERS = ("store", "minari", "lerobot", "zarr", "rlds")
 """Suffixes of kept trajectories in a folder."""
 _ENDING = "writing_results"
 """Where run.json says, until the run is finished, that its results are being written."""
-
-
 _WORK = (
     "run.json", "rounds.jsonl", "rounds/round-*.npz", "classifiers/round-*-*-*.safetensors",
     "shards/round-*-scores-*-*.safetensors", "shards/view-*-*.safetensors",
@@ -97,7 +95,7 @@ class RunFolder:
     def begin(self, document: Mapping[str, Any]) -> None:
         """Make the folder and write down what is to be done."""
         self.path.mkdir(parents=True, exist_ok=True)
-        write_sealed(self.path / "run.json", {**document})
+        write_sealed(self.path / "run.json", document)
 
     def begin_results(self, document: Mapping[str, Any]) -> None:
         """Write down that results follow: from here on files of their names are ours.
@@ -256,7 +254,7 @@ class RunFolder:
         self, document: Mapping[str, Any], report: Callable[[], object] = lambda: None
     ) -> None:
         """Write the last word, let a report be drawn of it, seal the folder, and take its place."""
-        write_sealed(self.path / "run.json", {**document})
+        write_sealed(self.path / "run.json", document)
         report()
         if self.final is None:
             seal(self.path, kind=KIND, names=DRAFT.names)
