@@ -117,6 +117,30 @@ def test_a_memory_limit_ends_in_exit_code_4_or_is_enough(kilobytes, command, tmp
         assert "memory" in done.stderr
 
 
+def test_an_interrupt_in_a_callback_of_a_weak_reference_is_heard(tmp_path):
+    program = """
+import os, signal, sys, time, weakref
+from pubc.cli.startup import begin_work
+
+class Thing:
+    pass
+
+begin_work()
+thing = Thing()
+kept = weakref.ref(thing, lambda _: os.kill(os.getpid(), getattr(signal, sys.argv[1])))
+try:
+    del thing
+    time.sleep(5)
+except KeyboardInterrupt:
+    sys.exit(5)
+"""
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        done = subprocess.run(
+            [sys.executable, "-c", program, name], capture_output=True, text=True, timeout=60
+        )
+        assert (done.returncode, done.stderr) == (5, "")
+
+
 @pytest.mark.parametrize("files", [10, 20, 40, 64])
 def test_a_limit_on_open_files_is_one_sentence_or_enough(files, tmp_path):
     run = ["--out", str(tmp_path / "run"), "--seed-episodes", "0", "--engine", "processes"]

@@ -63,6 +63,7 @@ def begin_work() -> None:
     for name in ("SIGTERM", "SIGHUP", "SIGXCPU"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), stop)
+    _hear_lost_interrupts()
 
 
 def check_limits() -> None:
@@ -101,6 +102,28 @@ def tidy_torch() -> None:
     if _TORCH_CACHE not in os.environ:
         with contextlib.suppress(OSError):
             os.environ[_TORCH_CACHE] = str(reserve_scratch("torch"))
+
+
+def _hear_lost_interrupts() -> None:
+    """Have an interrupt come again that struck where Python passes over exceptions.
+
+    While an object is destroyed, and in the callbacks of weak references, of which matplotlib has
+    thousands, an exception is printed and forgotten: the command would go on as if nobody had
+    asked it to stop.
+    """
+    before = sys.unraisablehook
+    if getattr(before, "__qualname__", "").startswith(_hear_lost_interrupts.__qualname__):
+        return
+
+    def hear(lost: sys.UnraisableHookArgs) -> None:
+        if issubclass(lost.exc_type, KeyboardInterrupt):
+            again = threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGTERM))
+            again.daemon = True
+            again.start()
+        else:
+            before(lost)
+
+    sys.unraisablehook = hear
 
 
 def _check_room(more: int, library: str) -> None:
