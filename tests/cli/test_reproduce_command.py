@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from pubc.cli.main import main
+from pubc.experiments.run_table import Progress
 from pubc.results import Record, append
 from tests.experiments.tiny import labelled
 
@@ -187,3 +188,19 @@ def test_an_interrupted_run_says_how_to_go_on_and_leaves_its_records(words, caps
     assert main([str(word) for word in words]) == 5
     assert "the same command goes on" in capsys.readouterr().err
     assert (folder / "records" / "seeds.json").is_file()
+
+
+def test_what_somebody_puts_in_the_place_of_records_meanwhile_stays(words, capsys, monkeypatch):
+    folder = Path(words[words.index("--out") + 1]).parent / "meanwhile"
+    lines = folder / "records" / "seeds.jsonl"
+
+    def meddle(plan, engine, **_):
+        yield Progress(0, 1, "", None, 0, 1)
+        lines.unlink()
+        lines.write_text("my thesis")
+
+    monkeypatch.setattr("pubc.experiments.run_table.reproduce", meddle)
+    words = [folder if word.endswith("/out") else word for word in words]
+    assert main([str(word) for word in words]) == 2
+    assert "did not write" in " ".join(capsys.readouterr().err.split())
+    assert lines.read_text() == "my thesis"

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import pubc
-from pubc.collect import Request, collect, collecting, custom, find
+from pubc.collect import Request, collect, collecting, custom, find, mixtures
 from pubc.collect.mixtures import work_folder
 from pubc.errors import DataError, EnvironmentFailure, UsageError
 from pubc.formats import save_sealed
@@ -194,6 +194,42 @@ def test_what_came_to_be_there_since_a_kill_stays(tmp_path: Path):
     (tmp_path / "x.npz").unlink()
     (tmp_path / "x.npz.manifest.json").unlink()
     assert collect(STEPS, tmp_path / "x.npz").steps == 1400
+
+
+def test_what_came_to_be_there_since_a_kill_between_two_results_stays(tmp_path: Path, monkeypatch):
+    out, request = tmp_path / "x.npz", replace(STEPS, seed_steps=20)
+    real = mixtures.save_sealed
+
+    def fail(path, *given, **named):
+        if path == out:
+            raise KeyboardInterrupt
+        real(path, *given, **named)
+
+    monkeypatch.setattr(mixtures, "save_sealed", fail)
+    with pytest.raises(KeyboardInterrupt):
+        collect(request, out)
+    monkeypatch.setattr(mixtures, "save_sealed", real)
+    assert (tmp_path / "x-seed.npz").exists()
+    save_sealed(out, pile([2], steps=5))
+    before = out.read_bytes()
+    with pytest.raises(UsageError, match=r"x.npz exists already"):
+        collect(request, out)
+    assert out.read_bytes() == before
+    out.unlink()
+    (tmp_path / "x.npz.manifest.json").unlink()
+    assert collect(request, out).steps == 1400  # its own seed positives are in nobody's way
+
+
+def test_force_is_about_what_was_there_when_it_was_given(tmp_path: Path):
+    out = tmp_path / "x.npz"
+    save_sealed(out, pile([2], steps=5))
+    playing = collecting(replace(STEPS, steps_per_source=60), out, overwrite=True)
+    next(playing)
+    save_sealed(out, pile([3], steps=5), overwrite=True)
+    before = out.read_bytes()
+    with pytest.raises(UsageError, match=r"x.npz exists already"):
+        list(playing)
+    assert out.read_bytes() == before
 
 
 def test_what_came_to_be_there_while_it_played_stays(tmp_path: Path):

@@ -301,3 +301,16 @@ def test_figures_replace_nothing_but_figures(tmp_path, capsys):
         assert main(["report", str(run), "--figures", str(figures), *more]) == 2
     assert [path.name for path in figures.iterdir()] == ["rounds.png"]
     capsys.readouterr()
+
+
+def test_a_report_of_other_folders_with_the_same_last_names_stays(tmp_path, capsys):
+    first = make_run(tmp_path / "run", 60, 2)
+    others = [make_run(tmp_path / name / "other", 60, 2) for name in ("a", "b")]
+    words = ["report", str(first), str(others[0])]
+    assert main(words) == 0
+    assert main(words) == 0
+    page = tmp_path / "run-vs-other-report"
+    before = (page / "report.json").read_bytes()
+    assert main(["report", str(first), str(others[1])]) == 2
+    assert "run-vs-other-report exists already" in " ".join(capsys.readouterr().err.split())
+    assert (page / "report.json").read_bytes() == before

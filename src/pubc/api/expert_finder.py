@@ -26,7 +26,8 @@ from pubc.runs.apply_run import TrainedFilter, open_filter
 from pubc.runs.filter_config import FilterConfig
 from pubc.runs.filter_run import Clock, run_rounds
 from pubc.runs.find_expert import Result, conclude
-from pubc.runs.folder.run_folder import KIND, RunFolder
+from pubc.runs.folder.run_files import KIND
+from pubc.runs.folder.run_folder import RunFolder
 from pubc.runs.folder.run_reading import Run, read_run
 from pubc.runs.folder.stored_result import result_of
 from pubc.runs.named_trajectories import Named

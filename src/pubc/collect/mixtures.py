@@ -8,10 +8,11 @@ with the same request goes on from there.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -21,20 +22,19 @@ from pubc.collect.put_together import assemble, seed_positives
 from pubc.collect.request import Request
 from pubc.collect.source_quota import Quota, SourceProgress
 from pubc.collect.worker_pool import Sizes, Task, WorkerPool
-from pubc.errors import EnvironmentFailure, UsageError
+from pubc.errors import EnvironmentFailure, PubcError, UsageError
 from pubc.formats import claim_dataset, save_sealed
 from pubc.formats.opening.detect import format_for_new
 from pubc.storage import MANIFEST, WorkFolder, claim, hash_file, lock, sealed_file, write_json
-from pubc.storage.disk import disk_words
-from pubc.storage.manifest import sidecar
+from pubc.storage.manifest import read_manifest, sidecar
 from pubc.trajectory import TrajectorySet
 
 __all__ = ["Collected", "Progress", "collect", "collecting", "work_folder"]
 
 SEED_SOURCE = "seed positives"
-_WRITING = "writing"
-"""In a work folder from when its targets are written: what stands there since is its own."""
-_PARTS = ("[0-9][0-9]-*-*x*.safetensors", "flat-*.npy", "worker-*.log", _WRITING)
+_COLLECTION = "collection"
+"""Names, in the manifest of a result, the request that it is the answer to."""
+_PARTS = ("[0-9][0-9]-*-*x*.safetensors", "flat-*.npy", "worker-*.log")
 """Every file of a collection that is not complete."""
 _COPIES = 3.6
 """Parts, flat columns and the target, with a fifth to spare."""
@@ -110,14 +110,14 @@ def collecting(
     if processes < 1:
         raise UsageError(f"--processes must be at least 1. Got {processes}.")
     place = WorkFolder(work_folder(out), "collection", _PARTS)
-    work, overwrite = place.path, _prepare(request, out, place, overwrite)
+    work, found = place.path, _prepare(request, out, place, overwrite)
     under_way: list[SourceProgress] = []
     written = None
     with lock(work):
         try:
             for progress in _play(request, work, processes, under_way):
                 yield progress
-            written = _write(request, out, work, under_way, overwrite=overwrite)
+            written = _write(request, out, work, under_way, found)
         finally:
             # A refusal before the first trajectory leaves nothing worth keeping.
             if written is not None or not any(work.glob("*.safetensors")):
@@ -130,15 +130,10 @@ def work_folder(out: Path) -> Path:
     return out.absolute().with_name(f".{out.name}.parts")
 
 
-def seed_path(request: Request, out: Path) -> Path | None:
-    """Where the seed positives go: a dataset, or a list of ids inside the mixture."""
-    if request.seed_inside:
-        return out.with_name(f"{out.stem}-seed.json")
-    return out.with_name(f"{out.stem}-seed{out.suffix}") if request.seed_steps else None
-
-
-def _prepare(request: Request, out: Path, work: WorkFolder, overwrite: bool) -> bool:
-    """Check the targets and open the work folder; whether the targets may be replaced."""
+def _prepare(
+    request: Request, out: Path, work: WorkFolder, overwrite: bool
+) -> Mapping[str, str | None]:
+    """Check the targets and open the work folder; what stands there that may be replaced."""
     plan, known = request.plan(), work.about()
     resuming = known is not None and known.get("plan") == plan
     if known is not None and not resuming and not overwrite:
@@ -146,22 +141,16 @@ def _prepare(request: Request, out: Path, work: WorkFolder, overwrite: bool) -> 
             f"{work.path} holds the parts of another collection. Repeat that command to finish "
             "it, choose another name, or pass --force to discard them."
         )
-    found = {path.name: _standing(path) for path in _targets(request, out)}
-    if known is not None and resuming:
-        # It may replace what it was allowed to when it began, and what it wrote itself.
-        allowed = known.get("replace") is True and known.get("found") == found
-        overwrite = overwrite or allowed or (work.path / _WRITING).exists()
-    _claim(request, out, force=overwrite)
+    found = {path.name: _standing(path) for path in request.targets(out)} if overwrite else {}
+    if known is not None and resuming and not overwrite:
+        # It may replace what it was allowed to when it began.
+        found = known["found"] if isinstance(known.get("found"), dict) else {}
+    _claim(request, out, found)
     if known is not None and not resuming:
         with lock(work.path):
             work.remove()
-    work.begin({"plan": plan, "replace": overwrite, "found": found})
-    return overwrite
-
-
-def _targets(request: Request, out: Path) -> list[Path]:
-    beside = seed_path(request, out)
-    return [out] if beside is None else [out, beside]
+    work.begin({"plan": plan, "found": found})
+    return found
 
 
 def _standing(path: Path) -> str | None:
@@ -172,9 +161,18 @@ def _standing(path: Path) -> str | None:
     return "without a manifest" if os.path.lexists(path) else None
 
 
-def _claim(request: Request, out: Path, *, force: bool) -> None:
+def _may_replace(request: Request, path: Path, found: Mapping[str, str | None]) -> bool:
+    """Whether what stands at a target was found there by somebody who said --force, or is ours."""
+    with contextlib.suppress(PubcError):
+        if os.path.lexists(path) and read_manifest(path).get(_COLLECTION) == request.digest():
+            return True
+    return path.name in found and found[path.name] == _standing(path)
+
+
+def _claim(request: Request, out: Path, found: Mapping[str, str | None]) -> None:
     """See that the mixture and the seed positives may be written."""
-    for target in _targets(request, out):
+    for target in request.targets(out):
+        force = _may_replace(request, target, found)
         if request.seed_inside and target != out:
             claim(target, "dataset", force=force, file=True)  # a list of ids
         else:
@@ -271,29 +269,32 @@ def _check_space(under_way: list[SourceProgress], sizes: Sizes, work: Path) -> N
 
 
 def _write(
-    request: Request, out: Path, work: Path, under_way: list[SourceProgress], *, overwrite: bool
+    request: Request,
+    out: Path,
+    work: Path,
+    under_way: list[SourceProgress],
+    found: Mapping[str, str | None],
 ) -> Collected:
     mixture = [each for each in under_way if each.source != SEED_SOURCE]
     metadata = request.metadata()
     trajectories, marked = assemble(request, mixture, work, metadata)
-    beside = seed_path(request, out)
+    beside = request.seed_path(out)
     # Hours have passed: what came to be there meanwhile is somebody's.
-    _claim(request, out, force=overwrite)
-    with disk_words(work):
-        (work / _WRITING).touch()
+    _claim(request, out, found)
     for each in under_way:
         if each.source == SEED_SOURCE and beside is not None:
             seeds = seed_positives(each, request.recipe.expert.name, metadata)
-            _save(beside, seeds, overwrite=overwrite)
+            _save(request, beside, seeds)
     if request.seed_inside and beside is not None:
-        with sealed_file(beside, kind="dataset", overwrite=overwrite) as place:
+        about = {_COLLECTION: request.digest()}
+        with sealed_file(beside, kind="dataset", overwrite=True, about=about) as place:
             write_json(place, {"dataset": out.name, "ids": marked})
     # The mixture comes last: where it stands, everything stands.
-    _save(out, trajectories, overwrite=overwrite)
+    _save(request, out, trajectories)
     return Collected(out, beside, len(trajectories), trajectories.steps)
 
 
-def _save(path: Path, trajectories: TrajectorySet, *, overwrite: bool) -> None:
+def _save(request: Request, path: Path, trajectories: TrajectorySet) -> None:
     about = {"trajectories": len(trajectories), "steps": trajectories.steps}
-    told = {**about, "metadata": dict(trajectories.metadata)}
-    save_sealed(path, trajectories, overwrite=overwrite, about=told)
+    told = {**about, _COLLECTION: request.digest(), "metadata": dict(trajectories.metadata)}
+    save_sealed(path, trajectories, overwrite=True, about=told)

@@ -6,6 +6,8 @@ is also how a run that was killed recognises its own work.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -60,6 +62,21 @@ class Request:
             "seed_inside": self.seed_inside,
             "random_seed": self.random_seed,
         }
+
+    def digest(self) -> str:
+        """What tells the request from any other."""
+        return hashlib.sha256(json.dumps(self.plan(), sort_keys=True).encode()).hexdigest()
+
+    def seed_path(self, out: Path) -> Path | None:
+        """Where the seed positives go: a dataset, or a list of ids inside the mixture."""
+        if self.seed_inside:
+            return out.with_name(f"{out.stem}-seed.json")
+        return out.with_name(f"{out.stem}-seed{out.suffix}") if self.seed_steps else None
+
+    def targets(self, out: Path) -> list[Path]:
+        """Everything that is written where the mixture goes to `out`."""
+        beside = self.seed_path(out)
+        return [out] if beside is None else [out, beside]
 
     def metadata(self) -> dict[str, Any]:
         """What the dataset says of itself; the same on every machine."""

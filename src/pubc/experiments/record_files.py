@@ -8,6 +8,7 @@ that it does not know are somebody's, and stay.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
@@ -75,9 +76,8 @@ class RecordFiles:
         self.plan, self.command = plan, command
         self.name = _name(plan)
         self.lines, self.head = folder / f"{self.name}.jsonl", folder / f"{self.name}.json"
-        # A table is written anew every few seconds, but never over what is not a table of ours.
-        claim(self.lines, "records", force=True, proof=self._is_own)
-        claim(self.head, "records", force=True, proof=_is_head)
+        self._left: dict[Path, tuple[int, ...] | None] = {}
+        self._claim()
         before = self._before()
         self.seconds: float = before.get("wall_seconds", 0.0)
         self.machines: list[Any] = before.get("machines", [])
@@ -87,7 +87,11 @@ class RecordFiles:
 
         Args:
             seconds: How long this run has taken so far.
+
+        Raises:
+            UsageError: Somebody put something else there meanwhile.
         """
+        self._claim()
         records = [self.plan.record(cell) for cell in self.plan.cells()]
         documents = [record.document() for record in records if record is not None]
         with atomic_file(self.lines, overwrite=True) as new:
@@ -95,7 +99,14 @@ class RecordFiles:
                 "".join(json.dumps(d, allow_nan=False) + "\n" for d in documents), encoding="utf-8"
             )
         write_sealed(self.head, self._head(seconds, len(records)))
+        self._left = {path: _stamp(path) for path in (self.lines, self.head)}
         return documents
+
+    def _claim(self) -> None:
+        """A table is written anew every few seconds, but never over what is not a table of ours."""
+        for path, proof in ((self.lines, self._is_own), (self.head, _is_head)):
+            if path not in self._left or _stamp(path) != self._left[path]:
+                claim(path, "records", force=True, proof=proof)
 
     def _head(self, seconds: float, cells: int) -> dict[str, Any]:
         plan, table = self.plan, self.plan.table
@@ -189,6 +200,14 @@ def _is_head(path: Path) -> bool:
         return False
     told = {"scale", "command", "cells", "pubc", "code", "machines", "rows", "columns"}
     return document.get("table") == path.stem and told <= set(document)
+
+
+def _stamp(path: Path) -> tuple[int, ...] | None:
+    """What tells a file from one that somebody else put in its place."""
+    with contextlib.suppress(OSError):
+        found = path.lstat()
+        return found.st_ino, found.st_size, found.st_mtime_ns
+    return None
 
 
 def _machine(device: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ from pubc.storage import (
     claim,
     lock,
     page_bytes,
+    read_manifest,
     renew_files,
     verify,
 )
@@ -24,6 +26,8 @@ from pubc.storage import (
 __all__ = ["Found", "draw_report", "find", "folder_for", "write_report"]
 
 KIND = "report"
+_SUBJECTS = "subjects"
+"""Names, in the manifest of a report, the folders that it is about."""
 NAMES = ("report.html", "report.md", "report.json")
 """The three forms of a report."""
 
@@ -91,8 +95,8 @@ def write_report(
         folders: Run folders, policy folders and files of records.
         out: Folder for the report; by default the run's own, or one beside the first path
             named after all of them.
-        force: Replace an earlier report at `out`. One at the place of our own choice is always
-            replaced, unless somebody edited it; what is not a report never is.
+        force: Replace an earlier report at `out`. One of the same folders at the place of our
+            own choice is always replaced, unless somebody edited it.
         first: Writes what belongs to the report and can be written again. It comes before the
             report, whose presence would have the same command refused after a kill.
 
@@ -102,8 +106,10 @@ def write_report(
         EnvironmentFailure: The disk said no.
     """
     place = folder_for(folders, out)
+    about = {_SUBJECTS: [str(folder.resolve()) for folder in folders]}
     if place is not None:
-        claim(place, KIND, force=force or out is None)
+        force = force or (out is None and _is_about(place, about))
+        claim(place, KIND, force=force)
     found = find(folders)
     texts = _texts(found, folders[0])
     first(found)
@@ -113,9 +119,16 @@ def write_report(
             _refuse_damage(run)
             renew_files(run, texts)
         return run / NAMES[0]
-    with atomic_folder(place, kind=KIND, overwrite=force or out is None) as new:
+    with atomic_folder(place, kind=KIND, overwrite=force, about=about) as new:
         _write(new, texts)
     return place / NAMES[0]
+
+
+def _is_about(place: Path, about: dict[str, list[str]]) -> bool:
+    """Whether an earlier report is about the same folders: others may have the same last names."""
+    with contextlib.suppress(PubcError, OSError):
+        return bool(read_manifest(place).get(_SUBJECTS) == about[_SUBJECTS])
+    return False
 
 
 def draw_report(run: Path) -> None:

@@ -30,7 +30,6 @@ from pubc.runs.plan_run import Plan, plan
 from pubc.runs.segments.run_steps import judge_steps, segments_of
 from pubc.runs.segments.steps_file import write_steps_file
 from pubc.storage import check_target, lock, write_json
-from pubc.storage.disk import remove
 from pubc.streams import Key
 
 __all__ = [
@@ -178,7 +177,7 @@ def _finish(planned: Plan, folder: RunFolder, clock: Clock, listener: Listener) 
     ) as shards:
         crew = dataclasses.replace(bench, shards=shards)
         rounds = run_rounds(planned, folder, crew, clock, listener)
-    remove(folder.shards)
+    folder.remove_shards()
     # The bench of the rounds: it remembers what they looked at, so that nothing is looked at twice.
     silent = dataclasses.replace(bench, tell=SILENT.tell)
     key = Key(config.random_seed)

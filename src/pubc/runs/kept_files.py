@@ -13,7 +13,7 @@ from pubc.errors import UsageError
 from pubc.formats.opening.detect import detect
 from pubc.runs.filter_config import FilterConfig
 from pubc.runs.find_expert import Result
-from pubc.runs.folder.run_folder import KEPT_FILES
+from pubc.runs.folder.run_files import KEPT_FILES
 from pubc.runs.segments.segment_set import check_segment_options
 from pubc.trajectory import TrajectorySet
 

@@ -38,10 +38,11 @@ from pubc.storage.successors import (
     has_replaced,
     replaced_mark,
     retire,
+    said_to_replace,
     successor,
     take_place,
 )
-from pubc.storage.targets import check_apart, check_target
+from pubc.storage.targets import check_apart, check_target, lies_in
 from pubc.storage.work_folders import WorkFolder
 
 __all__ = [
@@ -62,6 +63,7 @@ __all__ = [
     "final_name",
     "has_replaced",
     "hash_file",
+    "lies_in",
     "lock",
     "make_scratch",
     "mark",
@@ -76,6 +78,7 @@ __all__ = [
     "replaced_mark",
     "reserve_scratch",
     "retire",
+    "said_to_replace",
     "scratch",
     "seal",
     "seal_file",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pubc.errors import DataError, UsageError
+from pubc.errors import DataError, EnvironmentFailure, UsageError
 from pubc.storage.disk import LOCK, disk_words, flush, is_lock, remove, sweep, temporary
 from pubc.storage.json_documents import read_json
 
@@ -167,8 +167,8 @@ def verify(path: Path, *, under: str = "", digests: bool = True) -> list[Fault]:
     entries: dict[str, Any] = read_manifest(path)["files"]
     listed = {name: entry for name, entry in entries.items() if name.startswith(under)}
     root = path.parent if alone else path
-    present = {path.name} if alone else set(content_of(path))
-    present = {name for name in present if name.startswith(under)}
+    there = [path.name] if alone else content_of(path)
+    present = {name for name in there if name.startswith(under)}
     faults = [Fault(name, ADDED) for name in present - set(listed)]
     for name, entry in listed.items():
         if name not in present:
@@ -258,12 +258,17 @@ def sidecar(path: Path) -> Path:
 def content_of(folder: Path) -> list[str]:
     """Every name below the folder that is not a folder, but the manifest and a lock of ours."""
     names = []
-    for place, folders, files in os.walk(folder):
+    for place, folders, files in os.walk(folder, onerror=_cannot_look):
         inside = Path(place).relative_to(folder)
         links = [name for name in folders if (Path(place) / name).is_symlink()]
         names += [(inside / name).as_posix() for name in files + links]
     ours = (MANIFEST, LOCK) if LOCK in names and is_lock(folder / LOCK) else (MANIFEST,)
     return [name for name in names if name not in ours]
+
+
+def _cannot_look(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise EnvironmentFailure(f"Cannot look into {error.filename}: {error.strerror}.")
 
 
 def fits(name: str, patterns: Collection[str]) -> bool:

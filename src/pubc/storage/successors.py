@@ -11,7 +11,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from pubc.errors import PubcError
 from pubc.storage.disk import (
@@ -27,7 +29,15 @@ from pubc.storage.disk import (
 )
 from pubc.storage.manifest import read_manifest
 
-__all__ = ["final_name", "has_replaced", "replaced_mark", "retire", "successor", "take_place"]
+__all__ = [
+    "final_name",
+    "has_replaced",
+    "replaced_mark",
+    "retire",
+    "said_to_replace",
+    "successor",
+    "take_place",
+]
 
 _END = ".next"
 _REPLACES = "replaces"
@@ -61,11 +71,17 @@ def replaced_mark(path: Path, file: str) -> dict[str, str]:
     return {_REPLACES: hashlib.sha256((path / file).read_bytes()).hexdigest()}
 
 
+def said_to_replace(document: Mapping[str, Any]) -> dict[str, str]:
+    """The mark of the folder that a successor replaces, where its document has one."""
+    told = document.get(_REPLACES)
+    return {_REPLACES: told} if isinstance(told, str) else {}
+
+
 def has_replaced(path: Path, other: Path, file: str) -> bool:
     """Whether the folder at `path` is the one that took the place of `other`."""
     with contextlib.suppress(PubcError, OSError):
-        told = read_manifest(path).get(_REPLACES)
-        return told is not None and {_REPLACES: told} == replaced_mark(other, file)
+        told = said_to_replace(read_manifest(path))
+        return told != {} and told == replaced_mark(other, file)
     return False
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from pubc.errors import PubcError, UsageError
 from pubc.storage.manifest import MANIFEST, read_manifest
 
-__all__ = ["check_apart", "check_target"]
+__all__ = ["check_apart", "check_target", "lies_in"]
 
 
 def check_target(path: Path, *sources: Path | None) -> None:
@@ -39,7 +39,7 @@ def check_target(path: Path, *sources: Path | None) -> None:
             )
     for source in sources:
         origin = None if source is None else Path(os.path.realpath(source))
-        if origin is not None and _lies_in(origin, place):
+        if origin is not None and lies_in(origin, place):
             told = "is what is read" if origin == place else f"holds {source}"
             raise UsageError(
                 f"{path} {told}, so the result would replace its own source. Choose another place."
@@ -58,14 +58,14 @@ def check_apart(*paths: Path | None) -> None:
     """
     places = [(path, Path(os.path.realpath(path))) for path in paths if path is not None]
     for (inner, inside), (outer, around) in itertools.permutations(places, 2):
-        if _lies_in(inside, around):
+        if lies_in(inside, around):
             told = "is named twice" if inside == around else f"lies inside {outer}"
             raise UsageError(
                 f"{inner} {told}, but each result of a command needs a place of its own."
             )
 
 
-def _lies_in(inner: Path, outer: Path) -> bool:
+def lies_in(inner: Path, outer: Path) -> bool:
     """Whether a place is another or lies inside it, also where a mount gives one two names."""
     return inner.is_relative_to(outer) or any(
         _is_same(step, outer) or (step.name == outer.name and _is_same(step.parent, outer.parent))

@@ -12,6 +12,7 @@ from pubc.cli.filtering.demo_command import _refuse_others, mixture
 from pubc.cli.main import main
 from pubc.errors import UsageError
 from pubc.runs.filter_config import FilterConfig
+from pubc.storage import successor
 from tests.brisk import quickened
 from tests.report.build import make_run
 
@@ -70,6 +71,14 @@ def test_what_a_demo_killed_at_once_left_is_no_obstacle(tmp_path):
     (run / ".env").write_text("SECRET=1")
     with pytest.raises(UsageError, match="not of an earlier demo"):
         _refuse_others(tmp_path / "demo.npz", run, mixture(), FilterConfig())
+
+
+def test_a_run_that_is_to_take_the_place_of_the_demos_stays(tmp_path):
+    coming = successor(tmp_path / "run")
+    coming.mkdir()
+    (coming / "run.json").write_text('{"kind": "filter"}')
+    with pytest.raises(UsageError, match=r"\.run\.next is not of an earlier demo"):
+        _refuse_others(tmp_path / "demo.npz", tmp_path / "run", mixture(), FilterConfig())
 
 
 def test_a_run_that_says_too_little_is_not_an_earlier_demo(tmp_path, capsys):

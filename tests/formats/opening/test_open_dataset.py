@@ -79,3 +79,12 @@ def test_a_path_that_is_not_there_or_not_ours_is_told(tmp_path, monkeypatch):
         open_dataset(tmp_path / ("x" * 300), OPTIONS)
     with pytest.raises(UnknownNameError, match=r"No format named 'd4lr'. Did you mean 'd4rl'"):
         open_dataset(samples.npz(tmp_path), ReadOptions(format="d4lr"))
+
+
+def test_no_copy_is_put_into_the_dataset_itself(tmp_path, monkeypatch):
+    path = samples.SAMPLES["minari"](tmp_path).rename(tmp_path / "datasets")
+    monkeypatch.setenv("PUBC_CACHE", str(tmp_path))
+    before = sorted(path.rglob("*"))
+    assert not open_dataset(path, OPTIONS).cached
+    assert not open_dataset(path, OPTIONS).cached
+    assert sorted(path.rglob("*")) == before

@@ -4,12 +4,14 @@ Every single write, flush and rename is failed in `tests/reliability/test_faults
 """
 
 import json
+import os
 import shutil
+from pathlib import Path
 
 import pytest
 
 import pubc
-from pubc.errors import UsageError
+from pubc.errors import EnvironmentFailure, UsageError
 from pubc.runs.folder.run_folder import RunFolder
 from pubc.runs.folder.run_succession import claim_run, run_to_go_on_with
 from pubc.storage import lock, successor, verify
@@ -283,3 +285,58 @@ def test_what_somebody_puts_into_a_run_at_work_is_not_sealed_and_stays(tmp_path)
     with pytest.raises(UsageError):
         claim_run(tmp_path / "run", force=True)
     assert notes.read_text() == "mine"
+
+
+def test_a_run_that_came_to_the_place_since_force_was_given_stays(earlier):
+    folder = claim_run(earlier, force=True)
+    folder.begin({"kind": "filter", "status": "running"})
+    earlier.rename(earlier.with_name("old"))
+    other = make_run(earlier, 14, 1)
+    before = (other / "run.json").read_bytes()
+    with pytest.raises(UsageError, match="another run than the one that was to be replaced"):
+        folder.finish({"kind": "filter", "status": "converged"})
+    with pytest.raises(UsageError, match="another run than"):
+        run_to_go_on_with(earlier)
+    assert (other / "run.json").read_bytes() == before
+    assert verify(other) == verify(successor(earlier)) == []
+    shutil.rmtree(other)
+    assert run_to_go_on_with(earlier).read()["status"] == "converged"
+
+
+def test_a_finished_run_under_the_hidden_name_replaces_nothing(earlier):
+    make_run(successor(earlier), 14, 1)
+    before = (earlier / "run.json").read_bytes()
+    with pytest.raises(UsageError, match="another run than"):
+        run_to_go_on_with(earlier)
+    assert (earlier / "run.json").read_bytes() == before
+
+
+def test_what_somebody_puts_among_the_shards_of_a_run_at_work_stays(tmp_path):
+    folder = claim_run(tmp_path / "run", force=False)
+    folder.begin({"kind": "filter", "status": "running"})
+    folder.remove_shards()
+    folder.shards.mkdir()
+    (folder.shards / "view-0-1.safetensors").touch()
+    (folder.shards / "notes.txt").write_text("mine")
+    with pytest.raises(UsageError, match=r"notes\.txt"):
+        folder.remove_shards()
+    assert (folder.shards / "notes.txt").read_text() == "mine"
+    (folder.shards / "notes.txt").unlink()
+    folder.remove_shards()
+    assert not folder.shards.exists()
+
+
+def test_a_run_with_a_part_that_nobody_may_look_into_stays(earlier, monkeypatch):
+    (earlier / "secret").mkdir()
+    real = os.scandir
+
+    def scandir(path):
+        if Path(path).name == "secret":
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(EnvironmentFailure, match="secret: Permission denied"):
+        claim_run(earlier, force=True)
+    with pytest.raises(EnvironmentFailure, match="secret: Permission denied"):
+        verify(earlier)

@@ -26,7 +26,7 @@ from pubc.runs.filter_config import FilterConfig
 from pubc.runs.folder.run_document import restore
 from pubc.runs.folder.run_folder import RunFolder
 from pubc.runs.folder.run_succession import is_free
-from pubc.storage import read_manifest
+from pubc.storage import read_manifest, successor
 from pubc.trajectory import Columns, TrajectorySet
 
 __all__ = ["COMMAND", "Demo", "mixture"]
@@ -91,7 +91,8 @@ def _refuse_others(data: Path, run: Path, mixed: TrajectorySet, config: FilterCo
     Raises:
         UsageError: Something else is there.
     """
-    for path, ours in ((data, _is_demo_data(data)), (run, _is_demo_run(run, data, mixed, config))):
+    runs = [(place, _is_demo_run(place, data, mixed, config)) for place in (run, successor(run))]
+    for path, ours in ((data, _is_demo_data(data)), *runs):
         if os.path.lexists(path) and not ours:
             raise UsageError(
                 f"{path} is not of an earlier demo, so it stays. Choose another folder with --out."

@@ -50,7 +50,8 @@ class Weights:
     least: float = 0.9
     """robomimic: share of a demonstration's steps that are the expert's."""
     force: bool = False
-    """Replace an earlier file of `pubc weights`."""
+    """Replace an earlier file of `pubc weights`; for d3rlpy and robomimic, which get datasets, any
+    dataset that pubc wrote there."""
     json: bool = False
     """Print one JSON document instead of text."""
 

@@ -27,7 +27,7 @@ from pubc.formats.opening.isolate import Limits, parse_in_child
 from pubc.formats.opening.path_hints import not_there
 from pubc.formats.opening.trusted_copies import fault_in_copy
 from pubc.formats.registry import get, parse
-from pubc.storage import make_scratch, read_manifest
+from pubc.storage import lies_in, make_scratch, read_manifest
 from pubc.trajectory import Problem, TrajectorySet
 from pubc.version import __version__
 
@@ -67,7 +67,10 @@ def open_dataset(path: Path, options: ReadOptions) -> Opened:
     if name in OWN and options.isolate != "on":
         return Opened(_here(path, name, options), name)
     copy = None
-    if options.cache and copies.limit() and not copies.folder().is_symlink():
+    place = copies.folder()
+    # A copy inside the dataset would be a part of it.
+    apart = not place.is_symlink() and not lies_in(place.absolute(), path.absolute())
+    if options.cache and copies.limit() and apart:
         copy = copies.folder() / f"{dataset_key(path, options)}.store"
     wrong = None
     if copy is not None and copy.is_dir():

@@ -119,7 +119,8 @@ def _names(path: Path) -> list[Path]:
 def _run_around(place: Path) -> RunFolder | None:
     if not (place.parent / "run.json").is_file():
         return None
-    from pubc.runs.folder.run_folder import DRAFT, RunFolder, is_run
+    from pubc.runs.folder.run_files import DRAFT
+    from pubc.runs.folder.run_folder import RunFolder, is_run
 
     try:
         if not is_run(place.parent):

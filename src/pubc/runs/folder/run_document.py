@@ -26,7 +26,7 @@ from pubc.pu.steps.step_settings import StepSettings
 from pubc.runs.filter_config import FilterConfig
 from pubc.runs.find_expert import Prepared, Result
 from pubc.runs.folder.document_types import reading_options
-from pubc.runs.folder.run_folder import KIND
+from pubc.runs.folder.run_files import KIND
 from pubc.runs.seeds import Seeds
 from pubc.select import locate
 from pubc.storage import check_settings

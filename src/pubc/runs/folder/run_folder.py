@@ -20,52 +20,24 @@ from pubc.errors import DataError, UsageError
 from pubc.pu.rounds import Round
 from pubc.runs.folder.document_types import check_complete, check_types
 from pubc.runs.folder.round_files import read_rounds, save_round
+from pubc.runs.folder.run_files import DRAFT, ENDING, KIND
 from pubc.storage import (
     MANIFEST,
-    Draft,
     atomic_file,
     claim,
     read_json,
     read_manifest,
     replaced_mark,
+    said_to_replace,
     seal,
     take_place,
     verify,
     write_sealed,
 )
+from pubc.storage.disk import remove
 from pubc.trajectory import TrajectorySet
 
-__all__ = ["DRAFT", "KEPT_FILES", "KIND", "RunFolder", "is_run"]
-
-KIND = "filter"
-"""What run.json and the manifest call the folder of a run."""
-KEPT_FILES = ("npz", "hdf5", "h5", "zip", "zarr.zip")
-"""Suffixes of kept trajectories in one file."""
-KEPT_FOLDERS = ("store", "minari", "lerobot", "zarr", "rlds")
-"""Suffixes of kept trajectories in a folder."""
-_ENDING = "writing_results"
-"""Where run.json says, until the run is finished, that its results are being written."""
-_WORK = (
-    "run.json", "rounds.jsonl", "rounds/round-*.npz", "classifiers/round-*-*-*.safetensors",
-    "shards/round-*-scores-*-*.safetensors", "shards/view-*-*.safetensors",
-)  # fmt: skip
-_RESULTS = (
-    "keep.json", "scores.csv", *(f"kept.{suffix}" for suffix in KEPT_FILES),
-    *(f"kept.{suffix}/**" for suffix in KEPT_FOLDERS), "masked.hdf5", "steps.npy",
-    "steps.npz", "borderline_steps.npz", "report.html", "report.md", "report.json",
-)  # fmt: skip
-_MARKS = ("labels.json",)
-
-
-def _now(document: Mapping[str, Any]) -> tuple[str, ...]:
-    """What an unfinished run may hold: marks if it was told any, results once it writes them."""
-    ending = document.get("status") != "running" or document.get(_ENDING) is True
-    told = document.get("labels") is not None
-    return _WORK + (_MARKS if told else ()) + (_RESULTS if ending else ())
-
-
-DRAFT = Draft("run.json", _WORK + _MARKS + _RESULTS, _now)
-"""How an unfinished run is known; docs/run-folder.md lists its files."""
+__all__ = ["RunFolder", "is_run"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +65,10 @@ class RunFolder:
         return (self.path / MANIFEST).exists()
 
     def begin(self, document: Mapping[str, Any]) -> None:
-        """Make the folder and write down what is to be done."""
+        """Make the folder and write down what is to be done, and what it is to replace."""
         self.path.mkdir(parents=True, exist_ok=True)
-        write_sealed(self.path / "run.json", document)
+        mark = {} if self.final is None else replaced_mark(self.final, "run.json")
+        write_sealed(self.path / "run.json", {**document, **mark})
 
     def begin_results(self, document: Mapping[str, Any]) -> None:
         """Write down that results follow: from here on files of their names are ours.
@@ -105,7 +78,25 @@ class RunFolder:
         """
         if (self.path / "run.json").exists():
             self.check_own()
-        write_sealed(self.path / "run.json", {**document, _ENDING: True})
+        write_sealed(self.path / "run.json", {**document, **self._replaces(), ENDING: True})
+
+    def remove_shards(self) -> None:
+        """Remove what the workers of an engine left.
+
+        Raises:
+            UsageError: Somebody put something there.
+        """
+        if self.shards.exists():
+            self.check_own()
+            remove(self.shards)
+
+    def _replaces(self) -> dict[str, str]:
+        """Which earlier run this one may replace: the one that was there when it was begun."""
+        if self.final is None:
+            return {}
+        if (self.path / "run.json").exists():
+            return said_to_replace(read_json(self.path / "run.json"))
+        return replaced_mark(self.final, "run.json")
 
     def check_own(self) -> None:
         """See that an unfinished run is as it left itself, and that nothing was added to it.
@@ -254,12 +245,9 @@ class RunFolder:
         self, document: Mapping[str, Any], report: Callable[[], object] = lambda: None
     ) -> None:
         """Write the last word, let a report be drawn of it, seal the folder, and take its place."""
-        write_sealed(self.path / "run.json", document)
+        mark = self._replaces()
+        write_sealed(self.path / "run.json", {**document, **mark})
         report()
-        if self.final is None:
-            seal(self.path, kind=KIND, names=DRAFT.names)
-            return
-        mark = replaced_mark(self.final, "run.json")
         seal(self.path, kind=KIND, about=mark, names=DRAFT.names)
         self.take_place()
 
@@ -270,9 +258,15 @@ class RunFolder:
             UsageError: What is there by now must not be replaced.
             EnvironmentFailure: The disk said no, and the earlier run is still there.
         """
-        if self.final is not None:
-            claim(self.final, KIND, force=True, draft=DRAFT)
-            take_place(self.path, self.final)
+        if self.final is None:
+            return
+        if replaced_mark(self.final, "run.json") not in ({}, self._replaces()):
+            raise UsageError(
+                f"{self.final} holds another run than the one that was to be replaced, so it "
+                f"stays; the new one is whole and lies in {self.path}. Move either away."
+            )
+        claim(self.final, KIND, force=True, draft=DRAFT)
+        take_place(self.path, self.final)
 
 
 def is_run(path: Path) -> bool:

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pubc.errors import DataError, UsageError
-from pubc.runs.folder.run_folder import DRAFT, KIND, RunFolder, is_run
+from pubc.runs.folder.run_files import DRAFT, KIND
+from pubc.runs.folder.run_folder import RunFolder, is_run
 from pubc.storage import claim, has_replaced, lock, retire, successor, unlock_dead
 from pubc.storage.disk import (
     LOCK,
