@@ -98,7 +98,7 @@ class FilterSpec:
             raise UsageError(f"A filter {self.kind!r} lacks its share, or its recipe and seeds.")
 
 
-JUDGING = 1
+JUDGING = 2
 """How often judging steps has come to give something else; raised by hand."""
 
 

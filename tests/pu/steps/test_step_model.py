@@ -1,5 +1,7 @@
 """The steps of the expert are found, also where no trajectory is clean."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -54,13 +56,26 @@ def test_where_seeds_are_alone_what_nobody_knows_is_no_proof_against_a_step():
     alone = learn_steps(pile, Known(some(20), some(20), some(20), elsewhere=seeds), Key(0), SMALL)
     kept = some(20, *range(10))
     helped = learn_steps(pile, Known(some(20), kept, some(20), elsewhere=seeds), Key(0), SMALL)
-    assert alone.alone
-    assert not helped.alone
+    assert alone.ventured
+    assert not helped.ventured
     numbers = np.array([[-3.0, -2.0], [3.0, 2.0]])
     for known, lower in ((1.0, True), (0.04, False)):
         against, speaking_for = calibrated(numbers, np.full(2, np.sqrt(known)), SMALL)
         assert (against < 0.4) == lower
         assert against < 0.5 < speaking_for
+
+
+def test_learning_from_new_situations_ranks_what_is_not_kept_and_keeps_nothing_more():
+    pile, own = lapsing(20)
+    seeds, _ = lapsing(4, clean=4, random_seed=5)
+    known = Known(some(20), some(20), some(20), elsewhere=seeds)
+    careful = judged(pile, known, replace(SMALL, ventures=0))
+    found = judged(pile, known)
+    assert np.array_equal(found >= 0.5, careful >= 0.5)
+    assert np.array_equal(found[found >= 0.5], careful[careful >= 0.5])
+    below = found < 0.5
+    assert not np.array_equal(found[below], careful[below])
+    assert roc_auc(found, own) >= roc_auc(careful, own) - 0.005
 
 
 def test_steps_can_be_the_seeds():

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from pubc.pu.steps.step_features import Features
 
-__all__ = ["Imitator", "Look", "any_action", "fit_imitator", "step_evidence", "total"]
+__all__ = ["Imitator", "Look", "any_action", "distance", "fit_imitator", "step_evidence", "total"]
 
 _FREEDOM = 4.0
 """Degrees of freedom of the errors: heavy tails, so that one odd step is not the end."""
@@ -53,7 +53,7 @@ class Imitator:
     ) -> tuple[Tensor, Tensor]:
         """Of each action column, and how well each situation is known, from 0 to 1."""
         error = actions - features @ self.weights[fold]
-        apart = (features @ self.distance[fold]).square().sum(1) / self.usual
+        apart = distance(self, features, fold)
         known = 1 / (1 + unknown * apart)
         reach = (self.reach * (1 + apart[:, None]) ** self.slope).clamp(*_REACH)
         told = _student(error / reach) - torch.log(reach)
@@ -62,6 +62,11 @@ class Imitator:
             torch.log1p(-known + 1e-6)[:, None] + any_action(actions),
         )
         return either, known
+
+
+def distance(imitator: Imitator, features: Tensor, fold: int) -> Tensor:
+    """How far each situation is from what an imitator knows, in usual distances."""
+    return (features @ imitator.distance[fold]).square().sum(1) / imitator.usual
 
 
 @dataclass(frozen=True, slots=True, eq=False)

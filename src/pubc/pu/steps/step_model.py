@@ -1,12 +1,9 @@
 """The chance that a step is the expert's, learned from a pile and judged over all of it.
 
-Rounds: imitators of the expert begin with the steps of the positives, of which the seeds' count
-most. Their evidence, smoothed over time, says which steps look wrong; those lose their weight
-and teach the imitators of everybody else, and steps elsewhere that look right gain some. So the
-positives need not be clean. Where the seeds are alone, as where no trajectory of the pile is clean,
-nobody else teaches what the expert does: the imitator would come to swallow the others. There what
-speaks against a step counts less, the less its situation is known. No step is judged by a fit that
-saw its trajectory.
+Where the seeds are alone, as where no trajectory of the pile is clean, two sets of imitators judge.
+The careful ones know no situation but the seeds', and what they take for the expert's is that; the
+others have learned from new situations too, and say which of the remaining steps rather are. No
+step is judged by a fit that saw its trajectory.
 """
 
 from __future__ import annotations
@@ -20,8 +17,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pubc.pu.second_opinion.rows import Scale
-from pubc.pu.steps.step_features import Features, draw_features
-from pubc.pu.steps.step_imitators import Look, fit_imitator, step_evidence, total
+from pubc.pu.steps.step_features import draw_features
+from pubc.pu.steps.step_imitators import Look, step_evidence, total
+from pubc.pu.steps.step_rounds import Lesson, learn, venture
 from pubc.pu.steps.step_sample import Known, Sample, take_sample
 from pubc.pu.steps.step_settings import StepSettings
 from pubc.pu.steps.two_state_chain import smooth, window_means
@@ -38,7 +36,6 @@ _CHUNK = 16_384
 """Steps that are judged at a time."""
 _ODDS = 12.0
 """Largest log-odds of the chain."""
-_TINY = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,8 +68,8 @@ class StepModel:
     """For trajectories that were learned from: the fold whose fit did not see them."""
     settings: StepSettings
     """How."""
-    alone: bool
-    """Whether only seeds from elsewhere say what the expert does."""
+    ventured: tuple[Look, ...] = ()
+    """Where only seeds from elsewhere say what the expert does: looks that know new situations."""
 
     def judge(self, pile: TrajectorySet) -> Iterator[JudgedSteps]:
         """Every step in order, a trajectory at a time; a few thousand steps are in memory.
@@ -88,39 +85,78 @@ class StepModel:
     def _judge(self, pile: TrajectorySet, some: list[_Stretch]) -> Iterator[JudgedSteps]:
         states, actions = _numbers(self.scale, pile, _ranges(pile, some))
         lengths = np.array([stretch.length for stretch in some])
-        columns = torch.empty_like(actions)
-        known = torch.empty(len(states))
         place = np.repeat([self._fold(stretch.trajectory) for stretch in some], lengths)
-        for fold in range(self.settings.folds):
-            rows = torch.from_numpy(np.flatnonzero(place == fold))
-            if len(rows):
-                columns[rows], known[rows] = self._evidence(states[rows], actions[rows], fold)
-        evidence = total(columns).double().numpy()
-        chain = _log_odds(_chain(evidence, lengths, self.settings))
-        around = window_means(evidence, lengths)
+        how = self.settings
+        found = self._weigh(
+            self.looks, states, actions, place, lengths, how.unknown, how.stay_other
+        )
+        confidence = calibrated(found.numbers, self._heard(found.known), how)
+        if self.ventured:
+            new = self._weigh(
+                self.ventured, states, actions, place, lengths, how.new_unknown, how.new_stay_other
+            )
+            rather = calibrated(new.numbers, self._heard(new.known), how)
+            confidence = np.where(confidence < 0.5, 0.5 * rather, confidence)
         for stretch, end in zip(some, np.cumsum(lengths), strict=True):
             own = slice(int(end) - stretch.length, int(end))
-            numbers = np.stack([chain[own], around[own]], axis=1)
-            heard = np.sqrt(known[own].numpy()) if self.alone else np.ones(stretch.length)
             yield JudgedSteps(
                 stretch.trajectory,
                 stretch.first,
-                calibrated(numbers, heard, self.settings),
-                columns[own].numpy(),
-                known[own].numpy(),
-                numbers.astype(np.float32),
+                confidence[own],
+                found.columns[own].numpy(),
+                found.known[own].numpy(),
+                found.numbers[own].astype(np.float32),
             )
+
+    def _weigh(
+        self,
+        looks: tuple[Look, ...],
+        states: Tensor,
+        actions: Tensor,
+        place: Integers,
+        lengths: Integers,
+        unknown: float,
+        stay_other: float,
+    ) -> _Weighed:
+        columns = torch.empty_like(actions)
+        known = torch.empty(len(states))
+        for fold in range(self.settings.folds):
+            rows = torch.from_numpy(np.flatnonzero(place == fold))
+            if len(rows):
+                columns[rows], known[rows] = _evidence(
+                    looks, states[rows], actions[rows], fold, unknown
+                )
+        evidence = total(columns).double().numpy()
+        chain = _log_odds(_chain(evidence, lengths, self.settings, stay_other))
+        numbers = np.stack([chain, window_means(evidence, lengths)], axis=1)
+        return _Weighed(columns, known, numbers)
+
+    def _heard(self, known: Tensor) -> Floats:
+        """How much of what speaks against each step counts."""
+        return np.sqrt(known.numpy()) if self.ventured else np.ones(len(known))
 
     def _fold(self, position: int) -> int:
         return self.folds.get(position, position % self.settings.folds)
 
-    def _evidence(self, states: Tensor, actions: Tensor, fold: int) -> tuple[Tensor, Tensor]:
-        unknown, columns, known = self.settings.unknown, [], []
-        for look in self.looks:
-            made = step_evidence(look, look.features.of(states), actions, fold, unknown)
-            columns.append(made[0])
-            known.append(made[1])
-        return torch.stack(columns).mean(0), torch.stack(known).mean(0)
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Weighed:
+    """What some looks make of steps; `JudgedSteps` says what each is."""
+
+    columns: Tensor
+    known: Tensor
+    numbers: Floats
+
+
+def _evidence(
+    looks: tuple[Look, ...], states: Tensor, actions: Tensor, fold: int, unknown: float
+) -> tuple[Tensor, Tensor]:
+    columns, known = [], []
+    for look in looks:
+        made = step_evidence(look, look.features.of(states), actions, fold, unknown)
+        columns.append(made[0])
+        known.append(made[1])
+    return torch.stack(columns).mean(0), torch.stack(known).mean(0)
 
 
 def calibrated(numbers: Floats, heard: Floats, settings: StepSettings) -> NDArray[np.float32]:
@@ -166,57 +202,23 @@ def learn_steps(
         )
         for number in range(settings.looks)
     ]
-    growth = 0.0 if alone else settings.growth
-    looks = _rounds(sample, rows, features, growth, settings, key)
+    values = [each.of(sample.states) for each in features]
+    lesson = Lesson(sample, rows, features, values, settings, key)
+    first, looks = learn(lesson, 0.0 if alone else settings.growth)
+    ventured = venture(lesson, first, looks) if alone and settings.ventures else ()
     places = zip(sample.positions.tolist(), folds.tolist(), strict=True)
     by_place = {place: fold for place, fold in places if place >= 0}
-    return StepModel(looks, sample.scale, by_place, settings, alone)
+    return StepModel(looks, sample.scale, by_place, settings, ventured)
 
 
-def _rounds(
-    sample: Sample,
-    folds: list[Tensor],
-    features: list[Features],
-    growth: float,
-    settings: StepSettings,
-    key: Key,
-) -> tuple[Look, ...]:
-    made = [each.of(sample.states) for each in features]
-    weights, rest = sample.weights + _TINY, None
-    known = sample.weights > 0
-    looks: list[Look] = []
-    for number in range(settings.rounds + 1):
-        looks, evidence = [], torch.zeros(len(sample.states))
-        for place, (feature, values) in enumerate(zip(features, made, strict=True)):
-            rng = key.at("round", number, place).rng()
-            expert = fit_imitator(values, sample.actions, weights, folds, settings.ridge, rng)
-            other = None
-            if rest is not None:
-                other = fit_imitator(values, sample.actions, rest, folds, settings.other_ridge, rng)
-            looks.append(Look(feature, expert, other))
-            for fold, rows in enumerate(folds):
-                columns, _ = step_evidence(
-                    looks[-1], values[rows], sample.actions[rows], fold, settings.unknown
-                )
-                evidence[rows] += total(columns) / len(features)
-        if number == settings.rounds:
-            break
-        chance = torch.from_numpy(
-            _chain(evidence.double().numpy(), sample.lengths, settings)
-        ).float()
-        chance[sample.barred] = 0.0
-        # What nothing is known of grows slowly: only steps that are almost sure count.
-        weights = torch.where(known, sample.weights * chance, growth * chance**4) + _TINY
-        rest = 1 - chance + _TINY
-    return tuple(looks)
-
-
-def _chain(evidence: Floats, lengths: Integers, settings: StepSettings) -> Floats:
+def _chain(
+    evidence: Floats, lengths: Integers, settings: StepSettings, stay_other: float
+) -> Floats:
     return smooth(
         evidence * settings.temper,
         lengths,
         stay_expert=settings.stay_expert,
-        stay_other=settings.stay_other,
+        stay_other=stay_other,
         prior=settings.prior,
     )
 

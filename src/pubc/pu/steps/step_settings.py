@@ -51,6 +51,14 @@ class StepSettings:
     """Chance that a step of somebody else is followed by another one."""
     prior: float = 0.6
     """Chance that a trajectory begins with a step of the expert."""
+    ventures: int = 3
+    """Where the seeds are alone: further rounds, which learn from new situations too."""
+    near: float = 10.0
+    """There a situation is near the seeds' up to this distance, in usual distances."""
+    new_unknown: float = 0.05
+    """There, instead of `unknown`: far away an imitator says next to nothing."""
+    new_stay_other: float = 0.94
+    """There, instead of `stay_other`: lapses end sooner."""
     intercept: float = -0.284
     """Calibration of the confidence: the constant (benchmarks/step_evidence.py --learn)."""
     by_chain: float = 0.143
