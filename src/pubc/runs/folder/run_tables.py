@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from pubc.storage import atomic_file
 from pubc.trajectory import TrajectorySet
+from pubc.trajectory.numbered_ids import DIGITS
 
 __all__ = ["Scores", "keep_list", "read_scores", "score_table", "verdicts", "write_table"]
 
@@ -59,7 +60,9 @@ class Scores:
 
 def keep_list(mixed: TrajectorySet, mask: Mask, unsure: Mask) -> dict[str, list[int] | list[str]]:
     """keep.json: ids of the kept and of the unsure, as integers where all ids of the set are."""
-    numbers = all(name.isascii() and name.isdigit() for name in map(str, mixed.ids))
+    numbers = all(
+        name.isascii() and name.isdigit() and len(name) <= DIGITS for name in map(str, mixed.ids)
+    )
 
     def named(chosen: Mask) -> list[int] | list[str]:
         names = [str(name) for name in mixed.ids[chosen]]
