@@ -1,11 +1,12 @@
-"""keep.json: ids as the dataset has them."""
+"""keep.json and scores.csv: ids as the dataset has them, counts that are counts."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from pubc.runs.folder.run_tables import keep_list
+from pubc.runs.folder.run_tables import keep_list, read_scores
 from pubc.trajectory import Columns, TrajectorySet
 
 
@@ -25,3 +26,16 @@ def test_ids_are_integers_where_all_can_be(ids, kept, unsure):
     found = keep_list(mixed, np.array([True, False, False]), np.array([False, False, True]))
     assert found == {"episodes": kept, "unsure": unsure}
     json.dumps(found)
+
+
+@pytest.mark.parametrize("votes", ["1e300", "-5", "1.5"])
+@pytest.mark.parametrize("column", ["votes", "length"])
+def test_a_count_that_is_none_is_refused(tmp_path: Path, column: str, votes: str):
+    names = ["episode", "confidence", "votes", "keep", "seed", "return", "length", "borderline"]
+    good = dict(zip(names, ["a", "0.5", "3", "1", "0", "2.5", "10", "0"], strict=True))
+    table = tmp_path / "scores.csv"
+    table.write_text("\n".join(",".join(row) for row in (names, good.values())))
+    assert read_scores(table).votes.tolist() == [3]
+    table.write_text("\n".join(",".join(row) for row in (names, {**good, column: votes}.values())))
+    with pytest.raises(ValueError, match=f"{column} of row 1 is '{votes}', not a whole number"):
+        read_scores(table)
