@@ -6,6 +6,7 @@ import pytest
 from pubc.errors import UsageError
 from pubc.metrics import (
     REFERENCES,
+    as_reference,
     confusion,
     interval,
     mean_and_spread,
@@ -54,6 +55,16 @@ def test_the_score_is_the_papers():
     assert normalised_score(375.0, REFERENCES["trifinger-push"][:2]) == 0.5
     with pytest.raises(UsageError, match="must rise"):
         normalised_score(1.0, (2.0, 2.0))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [None, "ab", [1], [0, None], [0, "1"], [False, True], [0, math.inf], [math.nan, 1], [2, 1],
+     [0, 5e-324], [0, 10**400], [-1e308, 1e308], {0: 1, 1: 2}],
+)  # fmt: skip
+def test_a_reference_is_two_numbers_that_a_score_can_be_made_of(said):
+    assert as_reference([0, 1500]) == (0.0, 1500.0)
+    assert as_reference(said) is None
 
 
 def test_the_interval_holds_the_mean_as_often_as_it_says():

@@ -204,6 +204,18 @@ def test_e4_a_range_that_runs_backwards_is_refused():
         listed_ids(numbered(["3", "4", "5"]), "5-3")
 
 
+def test_ids_of_endless_digits_are_names_like_any_other():
+    from pubc.cli.data.inspect_details import describe_ids
+    from pubc.select import listed_ids
+
+    mixed = numbered([*(str(n) + "1" * 5000 for n in range(1, 4)), "7", "8"])
+    assert listed_ids(mixed, "7-8") == ["7", "8"]
+    assert listed_ids(mixed, str(mixed.ids[0])) == [str(mixed.ids[0])]
+    assert describe_ids(mixed)["pattern"] is None
+    with pytest.raises(UsageError, match="at most 100 digits"):
+        listed_ids(mixed, "7-" + "1" * 5000)
+
+
 def numbered(ids: list[str]) -> TrajectorySet:
     ends = np.ones(len(ids), dtype=np.bool_)
     columns = Columns(np.zeros((len(ids), 1)), np.zeros((len(ids), 1)), None, ends, ~ends)

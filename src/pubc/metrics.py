@@ -6,7 +6,10 @@ their mean return with a bootstrap interval and by the paper's normalised score.
 
 from __future__ import annotations
 
+import math
+import sys
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,8 +21,11 @@ __all__ = [
     "REFERENCES",
     "Confusion",
     "Spread",
+    "as_reference",
+    "check_reference",
     "confusion",
     "interval",
+    "is_number",
     "mean_and_spread",
     "normalised_score",
     "roc_auc",
@@ -43,6 +49,8 @@ print its own: its expert's 5,725 scores 0.92 (Tables 2 and 4) and its weak poli
 1,576 scores 0.24 (twice 0.58 less 0.92), which lie on this line.
 """
 
+_NEAREST = 1e-9
+"""Between two reference returns at least; less would make scores beyond all numbers."""
 _RESAMPLES = 10_000
 """Of the bootstrap: its ends then move by less than a hundredth of their width."""
 
@@ -147,6 +155,40 @@ def interval(values: ArrayLike, *, level: float = 0.95) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def as_reference(said: Any) -> tuple[float, float] | None:
+    """Two reference returns that a score can be made of; None where that is not what was said.
+
+    Example:
+        >>> as_reference([0, 1500])
+        (0.0, 1500.0)
+        >>> as_reference([0, float("inf")])
+    """
+    if not isinstance(said, list | tuple) or len(said) != 2 or not all(map(is_number, said)):
+        return None
+    low, high = float(said[0]), float(said[1])
+    return (low, high) if _NEAREST <= high - low < math.inf else None
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value of JSON is a number that a float can hold."""
+    real = isinstance(value, int | float) and not isinstance(value, bool)
+    return real and abs(value) <= sys.float_info.max
+
+
+def check_reference(reference: tuple[float, float]) -> None:
+    """Refuse reference returns that no score can be made of, before anything is played for it.
+
+    Raises:
+        UsageError: They do not rise, or lie too near or too far from one another.
+    """
+    low, high = reference
+    if as_reference([float(low), float(high)]) is None:
+        raise UsageError(
+            "The reference returns must rise from 0 to 1, by a finite number of at least "
+            f"{_NEAREST:g}. Got {low} and {high}."
+        )
+
+
 def normalised_score(total_reward: float, reference: tuple[float, float]) -> float:
     """The paper's normalised score: 0 at the lower reference return, 1 at the upper.
 
@@ -157,9 +199,8 @@ def normalised_score(total_reward: float, reference: tuple[float, float]) -> flo
     Raises:
         UsageError: The references do not rise.
     """
+    check_reference(reference)
     low, high = reference
-    if not low < high:
-        raise UsageError(f"The reference returns must rise from 0 to 1. Got {low} and {high}.")
     return (total_reward - low) / (high - low)
 
 

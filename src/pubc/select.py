@@ -10,7 +10,6 @@ from __future__ import annotations
 import difflib
 import hashlib
 import math
-import re
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from pubc.errors import DataError, UnknownNameError, UsageError
 from pubc.trajectory import Problem, TrajectorySet
+from pubc.trajectory.numbered_ids import numbered, range_ends
 
 __all__ = [
     "by_ids",
@@ -34,8 +34,6 @@ __all__ = [
 
 Integers = NDArray[np.int64]
 
-_NUMBERED = re.compile(r"(.*?)(\d+)", re.DOTALL)
-_RANGE = re.compile(r"(?P<start>.*?)(?P<low>\d+)-(?P<again>.*?)(?P<high>\d+)", re.DOTALL)
 FEW_STEPS = 500
 """Seeds with fewer steps than this are warned about; the paper used 2,000."""
 
@@ -125,20 +123,20 @@ def listed_ids(mixed: TrajectorySet, text: str) -> list[str]:
         text: The list.
 
     Raises:
-        UsageError: A range runs backwards, or its ends are not there.
+        UsageError: A range runs backwards, its ends are not there, or they are too long.
     """
     known = {str(name) for name in mixed.ids}
-    numbered = {(m[1], int(m[2])): m[0] for name in known if (m := _NUMBERED.fullmatch(name))}
+    places = {place: name for name in known if (place := numbered(name))}
     found: list[str] = []
     for word in filter(None, (word.strip() for word in text.split(","))):
-        ends = None if word in known else _RANGE.fullmatch(word)
-        if ends is None or ends["again"] not in ("", ends["start"]):
+        ends = None if word in known else range_ends(word)
+        if ends is None:
             found.append(word)
             continue
-        low, high = int(ends["low"]), int(ends["high"])
+        beginning, low, high = ends
         if high < low:
             raise UsageError(f"The range {word!r} runs backwards. Write the smaller number first.")
-        theirs = {n: name for (start, n), name in numbered.items() if start == ends["start"]}
+        theirs = {n: name for (start, n), name in places.items() if start == beginning}
         if theirs and not {low, high} <= set(theirs):
             first, last = min(theirs), max(theirs)
             gaps = "" if len(theirs) == last - first + 1 else ", with gaps"

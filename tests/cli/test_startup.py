@@ -225,3 +225,38 @@ def test_libraries_leave_nothing_among_temporary_files(tmp_path):
         )
         assert done.returncode == 0, done.stderr
         assert not [*(tmp_path / "temporary").iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "stays"),
+    [
+        *(("OMP_NUM_THREADS", said, False) for said in ("0", "abc", "-3", "", "2,", "9" * 30)),
+        *(("OMP_NUM_THREADS", said, True) for said in ("1", " 2 ", "4,2")),
+        ("MKL_NUM_THREADS", "0", False), ("MKL_NUM_THREADS", "8", True),
+        ("OMP_SCHEDULE", "often", False), ("OMP_SCHEDULE", "static,9999999999", False),
+        ("OMP_SCHEDULE", "monotonic:Dynamic, 4", True),
+        ("OMP_STACKSIZE", "much", False), ("OMP_STACKSIZE", "4M", True),
+        ("OMP_DYNAMIC", "maybe", False), ("OMP_DYNAMIC", "TRUE", True),
+    ],
+)  # fmt: skip
+def test_a_setting_that_libraries_cannot_use_is_forgotten(monkeypatch, name, said, stays):
+    from pubc.cli.startup import forget_odd_settings
+
+    monkeypatch.setenv(name, said)
+    forget_odd_settings()
+    assert os.environ.get(name) == (said if stays else None)
+
+
+def test_libraries_do_not_complain_of_odd_settings(tmp_path):
+    odd = {"OMP_NUM_THREADS": "0", "MKL_NUM_THREADS": "abc", "OMP_SCHEDULE": "often"}
+    done = subprocess.run(
+        [sys.executable, "-m", "pubc", "filter", str(samples.npz(tmp_path)), "--seed-episodes", "0",
+         "--dry-run"],
+        env={**os.environ, **odd},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "libgomp" not in done.stderr
+    assert "a library warns" not in done.stderr

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pubc.errors import DataError, UnknownNameError, UsageError
-from pubc.policies.policy_folder import load, open_policy, save
+from pubc.policies.policy_folder import load, open_policy, read_config, save
 from pubc.storage import seal
 from tests.policies.sets import acts, random_policy
 
@@ -72,6 +72,22 @@ def test_a_range_with_one_end_missing_is_refused():
     tensors = {**policy.tensors(), "action.high": np.zeros(0, np.float32)}
     with pytest.raises(DataError, match="2 lowest and 0 highest actions"):
         type(policy).build(policy.config(), tensors)
+
+
+@pytest.mark.parametrize(
+    "scale", [np.zeros(0), np.ones(1), np.ones(6), np.zeros(5), -np.ones(5)], ids=str
+)
+def test_a_scale_that_cannot_divide_is_refused(scale: np.ndarray):
+    policy = random_policy()
+    tensors = {**policy.tensors(), "observation.scale": scale.astype(np.float32)}
+    with pytest.raises(DataError, match=r"observation\.scale must be one number above zero"):
+        type(policy).build(policy.config(), tensors)
+
+
+@pytest.mark.parametrize("said", [None, [None, None], [0, 5.5], [None, 3], [5, 1]])
+def test_references_that_a_dataset_may_have_said_are_read(tmp_path: Path, said):
+    save(tmp_path / "policy", random_policy(), about={"learner": "bc", "reference": said})
+    assert read_config(tmp_path / "policy")["reference"] == said
 
 
 def test_what_is_no_policy_says_so(tmp_path: Path):

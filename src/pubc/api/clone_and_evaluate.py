@@ -15,7 +15,7 @@ from pubc.acting.evaluate import Outcome
 from pubc.acting.evaluate import evaluate as play_episodes
 from pubc.acting.rollout import Policy
 from pubc.errors import UnknownNameError, UsageError
-from pubc.metrics import REFERENCES, interval, normalised_score
+from pubc.metrics import REFERENCES, check_reference, interval, normalised_score
 from pubc.policies import trainer
 from pubc.policies.export_policy import Exported
 from pubc.policies.export_policy import export as export_policy
@@ -145,6 +145,8 @@ def evaluate(
         MissingExtraError: The environment's simulator is not installed.
         DataError: The policy does not fit the environment.
     """
+    if reference is not None:
+        check_reference(reference)
     make: Callable[[], Policy] = (
         functools.partial(open_policy, str(policy))
         if isinstance(policy, Path | str)

@@ -25,6 +25,7 @@ from pubc.cli.startup import (
     begin_work,
     check_limits,
     check_torch_limit,
+    forget_odd_settings,
     tidy_torch,
 )
 from pubc.errors import (
@@ -105,6 +106,7 @@ def _run(words: list[str]) -> int:
     as_json = "--json" in words
     begin_quietly()
     try:
+        forget_odd_settings()
         check_limits()
         command = _parse(words)
         check_torch_limit(words[0])

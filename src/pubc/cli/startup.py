@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import resource
 import signal
 import sys
@@ -22,6 +23,7 @@ __all__ = [
     "begin_work",
     "check_limits",
     "check_torch_limit",
+    "forget_odd_settings",
     "tidy_torch",
 ]
 
@@ -34,6 +36,20 @@ _TORCH = 450 << 20
 """Bytes of addresses that torch takes at least; its build for the CPU takes 473 MiB."""
 _TORCH_CACHE = "TORCHINDUCTOR_CACHE_DIR"
 """Names the folder that torch makes for compiled code, of which pubc has none."""
+_COUNT, _SWITCH = r"[1-9][0-9]{0,8}", "true|false"
+_SETTINGS = {
+    "OMP_NUM_THREADS": rf"{_COUNT}(\s*,\s*{_COUNT})*",
+    "MKL_NUM_THREADS": _COUNT,
+    "OMP_THREAD_LIMIT": _COUNT,
+    "OMP_MAX_ACTIVE_LEVELS": rf"0|{_COUNT}",
+    "OMP_SCHEDULE": rf"((non)?monotonic\s*:\s*)?(static|dynamic|guided|auto)(\s*,\s*{_COUNT})?",
+    "OMP_STACKSIZE": rf"{_COUNT}\s*[bkmg]?",
+    "OMP_WAIT_POLICY": "active|passive",
+    "OMP_DYNAMIC": _SWITCH,
+    "OMP_NESTED": _SWITCH,
+    "OMP_CANCELLATION": _SWITCH,
+}
+"""Settings of the libraries that compute, in the environment, and what each of them may say."""
 _LEARNING = ("demo", "filter", "score", "train", "evaluate", "compare", "export")
 """Commands that always load torch."""
 
@@ -93,6 +109,18 @@ def check_torch_limit(command: str) -> None:
     """
     if command in _LEARNING and "torch" not in sys.modules:
         _check_room(_TORCH, "torch")
+
+
+def forget_odd_settings() -> None:
+    """Remove settings of libraries that say nothing they can use.
+
+    The libraries do as if they were not there, but only after complaints of their own on standard
+    error, some with a trace of their C++.
+    """
+    for name, usable in _SETTINGS.items():
+        said = os.environ.get(name)
+        if said is not None and not re.fullmatch(usable, said.strip(), re.IGNORECASE):
+            del os.environ[name]
 
 
 def tidy_torch() -> None:

@@ -30,6 +30,12 @@ class Normaliser:
     scale: Floats
     """Each dimension is divided by this."""
 
+    def fits(self) -> bool:
+        """Whether each dimension has a finite mean and a scale that can be divided by."""
+        alike = self.mean.ndim == 1 and self.mean.shape == self.scale.shape
+        finite = np.isfinite(self.mean).all() and np.isfinite(self.scale).all()
+        return alike and bool(finite and (self.scale > 0).all())
+
     @classmethod
     def from_moments(cls, mean: NDArray[Any], deviation: NDArray[Any]) -> Normaliser:
         """From mean and standard deviation of each dimension, with a floor on the latter."""

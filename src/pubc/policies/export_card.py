@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pubc.errors import DataError
+from pubc.formats.core.named_parts import read_parts
 from pubc.nets import CLIP
 from pubc.policies.policy_folder import TrainedPolicy
 from pubc.version import __version__
@@ -65,22 +66,15 @@ def observation_keys(record: Any, size: int) -> list[dict[str, Any]]:
         size: Dimensions of the whole observation.
 
     Example:
-        >>> observation_keys([{"key": "joints", "shape": [7]}, {"key": "grip", "shape": []}], 8)
+        >>> joints = {"key": "joints", "shape": [7], "dtype": "<f4"}
+        >>> observation_keys([joints, {"key": "grip", "shape": [], "dtype": "<f4"}], 8)
         [{'key': 'joints', 'size': 7}, {'key': 'grip', 'size': 1}]
         >>> observation_keys(None, 8)
         [{'key': 'observations', 'size': 8}]
     """
-    keys: list[dict[str, Any]] = []
-    for part in record if isinstance(record, list) else []:
-        if not isinstance(part, Mapping) or not isinstance(part.get("shape"), list):
-            break
-        wide = 1
-        for axis in part["shape"]:
-            wide *= int(axis)
-        keys.append({"key": str(part.get("key")), "size": wide})
-    if sum(key["size"] for key in keys) != size:
-        return [{"key": "observations", "size": size}]
-    return keys
+    # A piece without numbers has no place in the input of a network.
+    keys = [{"key": part.key, "size": part.size} for part in read_parts(record, size) if part.size]
+    return keys or [{"key": "observations", "size": size}]
 
 
 def _check_keys(keys: Any, size: int) -> None:

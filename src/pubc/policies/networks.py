@@ -171,6 +171,8 @@ class NetworkPolicy(Predictor):
         outputs = len((self.decoder or self.layers)[-1][1])
         wanted = self.action_size * (2 if self.gaussian else 1)
         inputs = self.layers[0][0].shape[0]
+        if not self.normaliser.fits():
+            raise DataError(_SCALE, code="bad_policy", field="observation.scale")
         ends = self.actions.low.shape == self.actions.high.shape
         if inputs != self.observation_size or outputs != wanted or not ends:
             raise DataError(
@@ -238,6 +240,7 @@ class _Forward:
         return np.tanh(out, out=out) if self._squash else out
 
 
+_SCALE = "The policy's observation.scale must be one number above zero for each of its mean."
 _NEEDED = ("observation.mean", "observation.scale", "action.low", "action.high")
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from pubc import zoo
 from pubc.errors import DataError, UnknownNameError, UsageError
+from pubc.metrics import is_number
 from pubc.storage import atomic_folder, read_json, read_manifest, utf8_name, verify, write_json
 from pubc.trajectory import Array
 
@@ -168,7 +169,21 @@ def read_config(folder: Path) -> dict[str, Any]:
             code="changed",
             count=len(faults),
         )
-    return read_json(folder / CONFIG)
+    config = read_json(folder / CONFIG)
+    _check_reference(folder, config.get("reference"))
+    return config
+
+
+def _check_reference(folder: Path, said: Any) -> None:
+    """Reference returns are null, or two of which each may be null where the dataset had none."""
+    two = isinstance(said, list) and len(said) == 2
+    if said is not None and not (two and all(end is None or is_number(end) for end in said)):
+        raise DataError(
+            f"{folder}: {CONFIG}: reference must be two returns, those that count as score 0 and "
+            f"1. Found {str(said)[:60]!r}.",
+            code="bad_policy",
+            field="reference",
+        )
 
 
 def read_tensors(path: Path) -> dict[str, Array]:

@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["TrainOptions"]
+from pubc.errors import UsageError
+
+__all__ = ["TrainOptions", "check_rate"]
+
+_FASTEST = 1000.0
+"""Learning rate that is too much in any case; torch refuses one that float32 does not hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +38,16 @@ class TrainOptions:
     """BC: share of the trajectories to hold out for the early stop; 0 trains on all."""
     target_return: float | None = None
     """DT: the return that the policy is asked for; the highest of the dataset if omitted."""
+
+
+def check_rate(options: TrainOptions) -> None:
+    """Refuse a learning rate with which nothing can be learned.
+
+    Raises:
+        UsageError: It is not a number above zero, or beyond all use.
+    """
+    rate = options.learning_rate
+    if rate is not None and not 0 < rate < _FASTEST:
+        raise UsageError(
+            f"The learning rate must be above zero and below {_FASTEST:,.0f}. Got {rate}."
+        )

@@ -75,6 +75,14 @@ def test_a_policy_is_evaluated_on_the_way_and_the_report_draws_it(data: Path, ca
     assert loss["x"] == [8.0, 16.0]
 
 
+@pytest.mark.parametrize("seconds", ["nan", "-1"])
+def test_no_time_between_checkpoints_is_refused(data: Path, seconds: str, capsys):
+    words = f"train data.npz --out p --epochs 1 --checkpoint-seconds={seconds}"
+    code, _, err = run_line(words, capsys)
+    assert (code, err) == (2, f"pubc: --checkpoint-seconds is from 0 on. Got {float(seconds)}.\n")
+    assert not Path("p").exists()
+
+
 def test_evaluating_on_the_way_needs_to_know_where(data: Path, capsys):
     for words in ("--evaluate-every 100", "--env Pendulum-v1"):
         code, _, err = run_line(f"train data.npz --out p {words}", capsys)

@@ -50,6 +50,12 @@ def test_the_order_of_the_file_changes_nothing():
     assert sheet(head(), records, "x") == first
 
 
+def test_names_of_endless_digits_have_a_place_in_the_order():
+    names = ["Ant 2", "Ant 10", "Ant " + "1" * 5000]
+    made = sheet(head(), [record(name, "auto", 0.5) for name in reversed(names)], "x")
+    assert [row.name for row in made.rows if row.name in names] == names
+
+
 def test_the_last_line_of_a_key_counts():
     records = [failed("Ant E+E", "auto"), record("Ant E+E", "auto", 0.5)]
     assert words(sheet(head(), records, "x"), "Ant E+E", "auto") == ("50.0", "")

@@ -39,6 +39,17 @@ def test_a_file_of_another_run_is_refused(tmp_path: Path):
         read_steps(tmp_path, 11)
 
 
+@pytest.mark.parametrize("value", [1e38, -5.0, 1.5, np.nan])
+def test_a_confidence_that_is_no_chance_is_refused(tmp_path: Path, value: float):
+    write_steps_file(tmp_path, parts(), 10)
+    with np.load(tmp_path / STEPS_FILE, allow_pickle=False) as plain:
+        arrays = dict(plain)
+    arrays["confidence"][3] = value
+    np.savez(tmp_path / STEPS_FILE, **arrays)
+    with pytest.raises(DataError, match="values that make no sense"):
+        read_steps(tmp_path, 10)
+
+
 def test_a_run_without_the_file_says_so(tmp_path: Path):
     with pytest.raises(UsageError, match="says nothing of single steps"):
         read_steps(tmp_path, 1)

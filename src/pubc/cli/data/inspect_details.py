@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections import Counter
 from pathlib import Path
@@ -11,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pubc.formats.core.named_parts import PARTS
+from pubc.formats.core.named_parts import PARTS, read_parts
 from pubc.select import top_count
 from pubc.trajectory import TrajectorySet
+from pubc.trajectory.numbered_ids import numbered
 
 __all__ = ["describe_ids", "describe_keys", "suggest_seeds"]
 
-_NUMBER = re.compile(r"(.*?)(\d+)")
 _SHARE = 0.05
 """Share of highest returns that is suggested as seeds; the user sees how many that is."""
 _DRAWN = 2
@@ -32,8 +31,11 @@ def describe_keys(trajectories: TrajectorySet) -> list[dict[str, Any]]:
     keys: list[dict[str, Any]] = []
     for name, column in trajectories.columns.named():
         shape, use = list(column.shape[1:]), name.rstrip("s")
-        if name == "observations" and (parts := _parts(metadata.get(PARTS), column.shape[1])):
-            keys += [{**part, "use": "observation"} for part in parts]
+        if name == "observations" and (parts := read_parts(metadata.get(PARTS), column.shape[1])):
+            keys += [
+                {"key": p.key, "shape": list(p.shape), "dtype": str(p.dtype), "use": "observation"}
+                for p in parts
+            ]
             continue
         if name == "actions" and isinstance(metadata.get("action_key"), str):
             name = metadata["action_key"]
@@ -41,20 +43,6 @@ def describe_keys(trajectories: TrajectorySet) -> list[dict[str, Any]]:
             name, use = name.removeprefix("extras/"), "extra"
         keys.append({"key": name, "shape": shape, "dtype": str(column.dtype), "use": use})
     return keys
-
-
-def _parts(record: Any, size: int) -> list[dict[str, Any]]:
-    """The parts of the observation as the reader recorded them, if they fill it."""
-    found: list[dict[str, Any]] = []
-    for part in record if isinstance(record, list) else []:
-        try:
-            shape = [int(axis) for axis in part["shape"]]
-            kind = str(np.dtype(part["dtype"]))
-            found.append({"key": str(part["key"]), "shape": shape, "dtype": kind})
-        except (TypeError, KeyError, ValueError):
-            return []
-    wide = sum(int(np.prod(part["shape"], dtype=np.int64)) for part in found)
-    return found if wide == size else []
 
 
 def describe_ids(trajectories: TrajectorySet) -> dict[str, Any]:
@@ -66,13 +54,12 @@ def describe_ids(trajectories: TrajectorySet) -> dict[str, Any]:
     ids = [str(name) for name in trajectories.ids]
     if not ids:
         return {"first": None, "last": None, "pattern": None}
-    found = [_NUMBER.fullmatch(name) for name in ids]
+    places = [place for name in ids if (place := numbered(name))]
     pattern = None
-    if all(found) and len({match[1] for match in found if match}) == 1:
-        numbers = [int(match[2]) for match in found if match]
-        start = found[0][1] if found[0] else ""
+    if len(places) == len(ids) and len({start for start, _ in places}) == 1:
+        numbers = [number for _, number in places]
         gaps = "" if len(set(numbers)) == max(numbers) - min(numbers) + 1 else ", with gaps"
-        pattern = f"{start}N, N from {min(numbers)} to {max(numbers)}{gaps}"
+        pattern = f"{places[0][0]}N, N from {min(numbers)} to {max(numbers)}{gaps}"
     return {"first": ids[0], "last": ids[-1], "pattern": pattern}
 
 

@@ -10,7 +10,12 @@ import tyro
 
 from pubc.cli.console import say
 from pubc.cli.policies.comparison_plot import KIND, draw
-from pubc.cli.policies.evaluate_command import as_record, find_environment, measure
+from pubc.cli.policies.evaluate_command import (
+    as_record,
+    find_environment,
+    find_reference,
+    measure,
+)
 from pubc.errors import UsageError
 from pubc.storage import check_apart, claim
 
@@ -56,6 +61,9 @@ class Compare:
             results.check(self.record)
         self._check()
         environment = find_environment(self.policies[0], self.env)
+        for policy in self.policies:
+            # What cannot be scored is refused before the first one has played.
+            find_reference(policy, environment, self.reference)
         found = [
             measure(
                 policy,

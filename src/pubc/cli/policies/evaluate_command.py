@@ -103,6 +103,7 @@ def measure(
     from pubc.acting.evaluate import Outcome, evaluate, summary
     from pubc.policies.policy_folder import is_policy, open_policy, read_config
 
+    known = find_reference(policy, environment, reference)
     if is_policy(Path(policy)):
         warn_unsound_policy(Path(policy), read_config(Path(policy)))
     began, played = time.monotonic(), []
@@ -117,7 +118,6 @@ def measure(
             played.append(one)
             report(len(played), f"trajectories, last return {one.total_reward:,.1f}")
     outcome = Outcome.of(played)
-    known = find_reference(policy, environment, reference)
     return {
         "policy": policy,
         "environment": environment,
@@ -152,10 +152,17 @@ def find_environment(policy: str, named: str | None) -> str:
 def find_reference(
     policy: str, environment: str, given: tuple[float, float] | None
 ) -> tuple[float, float, str] | None:
-    """Reference returns: as given, as the policy's dataset said, or as known."""
+    """Reference returns: as given, as the policy's dataset said, or as known.
+
+    Raises:
+        UsageError: No score can be made of those that were given.
+        DataError: The policy's are none.
+    """
+    from pubc.metrics import check_reference
     from pubc.policies.policy_folder import is_policy, read_config
 
     if given is not None:
+        check_reference(given)
         return (*given, "--reference")
     said = read_config(Path(policy)).get("reference") if is_policy(Path(policy)) else None
     return known_reference(said, environment)
@@ -163,12 +170,10 @@ def find_reference(
 
 def known_reference(said: Any, environment: str) -> tuple[float, float, str] | None:
     """Reference returns as a dataset said, or as known."""
-    from pubc.metrics import REFERENCES
+    from pubc.metrics import REFERENCES, as_reference
 
-    low, high = (said or [None, None])[:2]
-    if isinstance(low, int | float) and isinstance(high, int | float) and low < high:
-        return float(low), float(high), "the dataset (Minari)"
-    return REFERENCES.get(environment)
+    pair = as_reference(said)
+    return REFERENCES.get(environment) if pair is None else (*pair, "the dataset (Minari)")
 
 
 def _show(document: dict[str, Any]) -> None:

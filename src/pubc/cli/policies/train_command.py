@@ -185,6 +185,8 @@ class Train:
         from pubc.policies.training_run import check_unfinished, unfinished
 
         check_name(self.algo)
+        if not self.checkpoint_seconds >= 0:
+            raise UsageError(f"--checkpoint-seconds is from 0 on. Got {self.checkpoint_seconds}.")
         for place in self._places():
             forced = self.force or (self.resume and place != self.out)
             claim(place, KIND, force=forced, sources=(self.data, self.weights, self.positives))
@@ -219,12 +221,14 @@ class Train:
         )
 
     def _about(self, trajectories: TrajectorySet) -> dict[str, Any]:
+        from pubc.metrics import as_reference
         from pubc.nets import pick_device
         from pubc.policies.export_card import observation_keys
 
         options = dataclasses.asdict(self.training)
         options["hidden"] = list(options["hidden"])
         known = trajectories.metadata
+        said = [known.get("ref_min_score"), known.get("ref_max_score")]
         return {
             "learner": self.algo,
             "options": options,
@@ -244,12 +248,13 @@ class Train:
                 "action_key": known.get("action_key"),
                 **judged_by(self.weights, self._source, self.positives),
             },
-            "reference": [known.get("ref_min_score"), known.get("ref_max_score")],
+            "reference": said if as_reference(said) else [None, None],
         }
 
     def _flags(self) -> dict[str, Any]:
         """Every flag of the command, as somebody who does it again would give them."""
-        return {name: _plain(value) for name, value in dataclasses.asdict(self).items()}
+        flags = dataclasses.asdict(self).items()
+        return {name: str(value) if isinstance(value, Path) else value for name, value in flags}
 
     def _named_seeds(self) -> dict[str, Any]:
         if self.random_seeds is None:
@@ -273,10 +278,6 @@ class Train:
 
 
 COMMAND = Train
-
-
-def _plain(value: Any) -> Any:
-    return str(value) if isinstance(value, Path) else value
 
 
 def _words(epoch: Epoch) -> str:

@@ -6,6 +6,8 @@ of the same family can take the vector apart again.
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +25,7 @@ __all__ = [
     "is_image",
     "join",
     "joined_dtype",
+    "read_parts",
     "record_arrays",
     "record_parts",
     "split",
@@ -31,6 +34,10 @@ __all__ = [
 PARTS = "observation_parts"
 """Key of the record in the metadata of a set."""
 _PIXELS = 16
+_NUMBERS = re.compile(r"[<>=|]?[biuf][0-9]{1,2}|bool|u?int[0-9]{1,2}|float[0-9]{2}")
+"""Element types that a record may name. numpy takes other texts apart as Python would."""
+_AXES = 32
+"""Axes of a piece at most, as many as every numpy can have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +54,7 @@ class Part:
     @property
     def size(self) -> int:
         """Numbers in one row."""
-        return int(np.prod(self.shape, dtype=np.int64))
+        return math.prod(self.shape)
 
 
 def is_image(shape: tuple[int, ...]) -> bool:
@@ -118,16 +125,46 @@ def join(pieces: Sequence[Array]) -> Array:
     return pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis=1)
 
 
+def read_parts(record: Any, size: int) -> list[Part]:
+    """The pieces that a record in the metadata names; none where they do not fill the observation.
+
+    A file may say anything there, so nothing is believed that was not looked at.
+
+    Args:
+        record: `observation_parts` of the metadata of a set, if it has any.
+        size: Dimensions of the whole observation.
+    """
+    parts: list[Part] = []
+    for said in record if isinstance(record, list) else []:
+        part = _read_part(said, size)
+        if part is None:
+            return []
+        parts.append(part)
+    return parts if sum(part.size for part in parts) == size else []
+
+
+def _read_part(said: Any, size: int) -> Part | None:
+    if not isinstance(said, Mapping):
+        return None
+    key, shape, kind = (said.get(name) for name in ("key", "shape", "dtype"))
+    if not isinstance(key, str) or not isinstance(kind, str) or not _NUMBERS.fullmatch(kind):
+        return None
+    if not isinstance(shape, list) or len(shape) > _AXES:
+        return None
+    if not all(type(axis) is int and 0 <= axis <= size for axis in shape):
+        return None
+    try:
+        return Part(key, tuple(shape), np.dtype(kind))
+    except TypeError:  # a number of bytes that no element type has
+        return None
+
+
 def split(observations: Array, record: Any) -> dict[str, Array] | None:
     """Take joined observations apart by a record; None where it does not fit them."""
-    try:
-        parts = [Part(str(p["key"]), tuple(p["shape"]), np.dtype(p["dtype"])) for p in record]
-        fits = sum(part.size for part in parts) == observations.shape[1]
-        fits = fits and len({part.key for part in parts}) == len(parts)
-        fits = fits and joined_dtype(parts) == observations.dtype
-    except (TypeError, KeyError, ValueError):
+    parts = read_parts(record, observations.shape[1])
+    if not parts or len({part.key for part in parts}) != len(parts):
         return None
-    if not fits:
+    if joined_dtype(parts) != observations.dtype:
         return None
     found, start = {}, 0
     for part in parts:

@@ -21,7 +21,7 @@ from pubc.errors import DataError, UsageError
 from pubc.policies.cloning.flat_weights import LAYOUT, check_layout, initial_parameters, split
 from pubc.policies.cloning.fused_steps import FusedStep
 from pubc.policies.networks import NetworkPolicy, layers_from_flat
-from pubc.policies.train_options import TrainOptions
+from pubc.policies.train_options import TrainOptions, check_rate
 from pubc.policies.training_rows import MEMORY, TrainingRows, facts_of
 from pubc.streams import stream
 from pubc.threads import threads
@@ -68,11 +68,11 @@ def plan(trajectories: TrajectorySet, options: TrainOptions) -> Plan:
     steps = math.floor(trajectories.steps * (1 - held / max(1, len(trajectories))))
     usual = 100 if paper else min(128, max(64, 2 ** int(math.log2(max(1, steps / 64)))))
     batch = min(options.batch_size or usual, steps)
+    check_rate(options)
     rate = options.learning_rate or 1e-3
-    if batch < 1 or rate <= 0 or min(options.hidden, default=1) < 1:
+    if batch < 1 or min(options.hidden, default=1) < 1:
         raise UsageError(
-            "Batch size, learning rate and layer widths must be above zero. Got "
-            f"{batch}, {rate} and {options.hidden}."
+            f"Batch size and layer widths must be above zero. Got {batch} and {options.hidden}."
         )
     per_epoch = max(1, steps // batch)
     if options.updates is not None:

@@ -17,12 +17,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from pubc.errors import DataError, UsageError
+from pubc.errors import DataError
 from pubc.policies.cloning.flat_weights import LAYOUT, check_layout, initial_parameters, split
 from pubc.policies.cloning.fused_steps import LOG_STD
 from pubc.policies.cuda_graphs import Updates
 from pubc.policies.networks import NetworkPolicy, layers_from_flat
-from pubc.policies.train_options import TrainOptions
+from pubc.policies.train_options import TrainOptions, check_rate
 from pubc.policies.training_rows import TrainingRows, facts_of
 from pubc.streams import stream
 from pubc.threads import threads
@@ -67,8 +67,7 @@ class WeightedClone:
         random_seed: int,
         device: torch.device,
     ) -> None:
-        if options.learning_rate is not None and options.learning_rate <= 0:
-            raise UsageError(f"The learning rate must be above zero. Got {options.learning_rate}.")
+        check_rate(options)
         self.random_seed, self.device = random_seed, device
         self.rate = options.learning_rate or _RATE
         self.batch = options.batch_size or _BATCH

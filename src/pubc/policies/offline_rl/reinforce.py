@@ -38,7 +38,7 @@ from pubc.policies.offline_rl.d3rlpy_learners import (
 )
 from pubc.policies.offline_rl.transformer import TransformerPolicy
 from pubc.policies.offline_rl.transitions import Sequences, Transitions
-from pubc.policies.train_options import TrainOptions
+from pubc.policies.train_options import TrainOptions, check_rate
 from pubc.policies.training_rows import facts_of
 from pubc.streams import stream
 from pubc.threads import threads
@@ -68,6 +68,7 @@ def plan_updates(
             field="rewards",
         )
     updates = options.updates or UPDATES[options.recipe]
+    check_rate(options)
     if updates < 1:
         raise UsageError(f"Training takes at least one update. Got {updates}.")
     chosen = dict(HYPERPARAMETERS[name])

@@ -112,16 +112,19 @@ class TransformerPolicy(Predictor):
             sizes = (len(normaliser.mean), len(actions.low))
             if actions.low.shape != actions.high.shape:
                 raise ValueError("as many lowest as highest actions are needed")
+            if not normaliser.fits():
+                raise ValueError("one scale above zero is needed for each mean")
             target, scale = float(config["target_return"]), float(config["return_scale"])
             weights = {
                 name.removeprefix("transformer."): torch.from_numpy(np.array(array))
                 for name, array in tensors.items()
                 if name.startswith("transformer.")
             }
+            _check_sizes(chosen, sizes, weights)
             with library() as d3, torch_seed(0):
                 made = create(d3, "dt", chosen, sizes, torch.device("cpu"))
             made.impl.modules.transformer.load_state_dict(weights)
-        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError, RuntimeError) as error:
             raise DataError(
                 f"The transformer's arrays do not fit its description ({error}).",
                 code="bad_policy",
@@ -131,6 +134,26 @@ class TransformerPolicy(Predictor):
     def module(self) -> nn.Module:
         """The policy for torch: the last steps in, one action out."""
         return TransformerModule(self).eval()
+
+
+def _check_sizes(
+    chosen: Mapping[str, Any], sizes: tuple[int, int], weights: Mapping[str, Tensor]
+) -> None:
+    """Refuse sizes that the arrays do not have, before a network of those sizes takes memory.
+
+    Raises:
+        KeyError: An array is missing.
+        ValueError: An array is of another size.
+    """
+    declared = {
+        "_position_encoding._embed.weight": (0, chosen["max_timestep"] + 2),
+        "_gpt2._transformer.0._attention._mask": (3, 3 * chosen["context_size"]),
+        "_encoder._layers.0.weight": (1, sizes[0]),
+        "_action_embed.weight": (1, sizes[1]),
+    }
+    for name, (axis, size) in declared.items():
+        if weights[name].shape[axis : axis + 1] != (size,):
+            raise ValueError(f"{name} is of another size than described")
 
 
 class TransformerModule(nn.Module):

@@ -20,7 +20,6 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from pubc.errors import UsageError
 from pubc.policies.cloning.dwbc import ALPHA, ETA
 from pubc.policies.cloning.flat_weights import initial_parameters
 from pubc.policies.networks import NetworkPolicy
@@ -32,7 +31,7 @@ from pubc.policies.stacked.stacked_rows import (
     facts_of_members,
     fingerprint_of,
 )
-from pubc.policies.train_options import TrainOptions
+from pubc.policies.train_options import TrainOptions, check_rate
 from pubc.streams import stream
 from pubc.trajectory import Array
 
@@ -93,8 +92,7 @@ class StackedDwbc:
     def __init__(
         self, members: Sequence[Member], options: TrainOptions, *, device: torch.device
     ) -> None:
-        if options.learning_rate is not None and options.learning_rate <= 0:
-            raise UsageError(f"The learning rate must be above zero. Got {options.learning_rate}.")
+        check_rate(options)
         self.random_seeds, self.device = tuple(member.random_seed for member in members), device
         self.rate = options.learning_rate or _RATE
         self.batch = options.batch_size or _BATCH

@@ -12,6 +12,7 @@ from pubc.report.tables.record_values import RecordValue, is_failure, readings
 from pubc.report.tables.table_head import Head, head_of
 from pubc.report.tables.table_value import EMPTY, TableValue, rounded
 from pubc.results import Record
+from pubc.trajectory.numbered_ids import DIGITS
 
 __all__ = ["TableOfMeans", "sheet"]
 
@@ -148,7 +149,7 @@ def _ordered(listed: Sequence[str], found: Iterable[str]) -> tuple[str, ...]:
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    parts = re.split(r"(\d+)", name)
+    parts = re.split(rf"(\d{{1,{DIGITS}}})", name)
     return [(int(part) if part.isdecimal() else -1, part) for part in parts]
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from pubc.storage import atomic_file
 from pubc.trajectory import TrajectorySet
+from pubc.trajectory.numbered_ids import DIGITS
 
 __all__ = ["Scores", "keep_list", "read_scores", "score_table", "verdicts", "write_table"]
 
@@ -22,6 +23,9 @@ Mask = NDArray[np.bool_]
 
 _FORMULA = ("=", "+", "-", "@")
 _NUMBERS = ("confidence", "votes", "keep", "seed", "return", "length", "borderline")
+_WHOLE = ("votes", "length")
+_FARTHEST = 2**53
+"""Whole numbers up to here are exact in a table that is read as floats."""
 _MAY_LACK = ("confidence", "return")
 """Columns that are empty where there is no such number."""
 
@@ -59,7 +63,9 @@ class Scores:
 
 def keep_list(mixed: TrajectorySet, mask: Mask, unsure: Mask) -> dict[str, list[int] | list[str]]:
     """keep.json: ids of the kept and of the unsure, as integers where all ids of the set are."""
-    numbers = all(name.isascii() and name.isdigit() for name in map(str, mixed.ids))
+    numbers = all(
+        name.isascii() and name.isdigit() and len(name) <= DIGITS for name in map(str, mixed.ids)
+    )
 
     def named(chosen: Mask) -> list[int] | list[str]:
         names = [str(name) for name in mixed.ids[chosen]]
@@ -173,10 +179,12 @@ def _floats(name: str, words: list[str]) -> Floats:
     """A column of numbers; what is none is named, for runs have empty cells in its place."""
     values = np.array([float(word) if word else np.nan for word in words], dtype=np.float64)
     lacks = np.array([not word and name in _MAY_LACK for word in words], dtype=np.bool_)
-    wrong = np.flatnonzero(~np.isfinite(values) & ~lacks)
-    if len(wrong):
-        row = int(wrong[0])
-        raise ValueError(f"scores.csv: {name} of row {row + 1} is {words[row]!r}, not a number")
+    wrong, told = ~np.isfinite(values) & ~lacks, "a number"
+    if name in _WHOLE and not wrong.any():
+        wrong, told = (values < 0) | (values > _FARTHEST) | (values % 1 != 0), "a whole number"
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(f"scores.csv: {name} of row {row + 1} is {words[row]!r}, not {told}")
     return values
 
 

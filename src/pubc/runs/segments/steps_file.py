@@ -28,6 +28,8 @@ __all__ = ["STEPS_FILE", "read_steps", "write_steps_file"]
 
 STEPS_FILE = "steps.npz"
 """Name of the file inside the folder of a run."""
+_ROUNDING = 1e-3
+"""By which a confidence may miss the range from 0 to 1."""
 
 
 def write_steps_file(folder: Path, judged: Iterator[JudgedSteps], steps: int) -> Segments:
@@ -81,7 +83,9 @@ def read_steps(folder: Path, steps: int) -> tuple[NDArray[np.float32], Segments]
             raise ValueError(f"confidence of shape {confidence.shape} for {steps:,} steps")
         if segments.dtype != SEGMENT or segments.ndim != 1:
             raise ValueError(f"segments of type {segments.dtype}")
-        if not np.isfinite(confidence).all() or (segments["end"] <= segments["first"]).any():
+        # A chance, with room for its rounding; what is not a number is in no range.
+        chances = (confidence > -_ROUNDING) & (confidence < 1 + _ROUNDING)
+        if not chances.all() or (segments["end"] <= segments["first"]).any():
             raise ValueError("values that make no sense")
     except UNREADABLE as error:
         raise DataError(

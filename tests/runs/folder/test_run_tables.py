@@ -1,0 +1,41 @@
+"""keep.json and scores.csv: ids as the dataset has them, counts that are counts."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pubc.runs.folder.run_tables import keep_list, read_scores
+from pubc.trajectory import Columns, TrajectorySet
+
+
+@pytest.mark.parametrize(
+    ("ids", "kept", "unsure"),
+    [
+        (["3", "4", "5"], [3], [5]),
+        (["a", "4", "5"], ["a"], ["5"]),
+        (["1" * 5000, "4", "5"], ["1" * 5000], ["5"]),
+    ],
+    ids=["numbers", "names", "endless"],
+)
+def test_ids_are_integers_where_all_can_be(ids, kept, unsure):
+    ends = np.ones(3, dtype=np.bool_)
+    columns = Columns(np.zeros((3, 1)), np.zeros((3, 1)), None, ends, ~ends)
+    mixed = TrajectorySet.from_flat(columns, [1, 1, 1], ids=ids)
+    found = keep_list(mixed, np.array([True, False, False]), np.array([False, False, True]))
+    assert found == {"episodes": kept, "unsure": unsure}
+    json.dumps(found)
+
+
+@pytest.mark.parametrize("votes", ["1e300", "-5", "1.5"])
+@pytest.mark.parametrize("column", ["votes", "length"])
+def test_a_count_that_is_none_is_refused(tmp_path: Path, column: str, votes: str):
+    names = ["episode", "confidence", "votes", "keep", "seed", "return", "length", "borderline"]
+    good = dict(zip(names, ["a", "0.5", "3", "1", "0", "2.5", "10", "0"], strict=True))
+    table = tmp_path / "scores.csv"
+    table.write_text("\n".join(",".join(row) for row in (names, good.values())))
+    assert read_scores(table).votes.tolist() == [3]
+    table.write_text("\n".join(",".join(row) for row in (names, {**good, column: votes}.values())))
+    with pytest.raises(ValueError, match=f"{column} of row 1 is '{votes}', not a whole number"):
+        read_scores(table)
