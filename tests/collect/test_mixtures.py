@@ -168,6 +168,8 @@ def test_an_existing_target_is_refused_before_anything_is_played(tmp_path: Path)
     assert bytes_of(tmp_path).keys() == {"x.npz"}
     (tmp_path / "x.npz").unlink()
     collect(STEPS, tmp_path / "x.npz")
+    with pytest.raises(UsageError, match="exists already"):
+        next(collecting(STEPS, tmp_path / "x.npz"))
     collect(replace(STEPS, steps_per_source=30), tmp_path / "x.npz", overwrite=True)
     assert pubc.load(tmp_path / "x.npz").steps == 60
 

@@ -31,6 +31,8 @@ from pubc.trajectory import TrajectorySet
 
 __all__ = ["Collected", "Progress", "collect", "collecting", "work_folder"]
 
+Standing = Mapping[str, str | None]
+"""What stands at targets, by their names; None where nothing does."""
 SEED_SOURCE = "seed positives"
 _COLLECTION = "collection"
 """Names, in the manifest of a result, the request that it is the answer to."""
@@ -130,9 +132,7 @@ def work_folder(out: Path) -> Path:
     return out.absolute().with_name(f".{out.name}.parts")
 
 
-def _prepare(
-    request: Request, out: Path, work: WorkFolder, overwrite: bool
-) -> Mapping[str, str | None]:
+def _prepare(request: Request, out: Path, work: WorkFolder, overwrite: bool) -> Standing:
     """Check the targets and open the work folder; what stands there that may be replaced."""
     plan, known = request.plan(), work.about()
     resuming = known is not None and known.get("plan") == plan
@@ -143,8 +143,10 @@ def _prepare(
         )
     found = {path.name: _standing(path) for path in request.targets(out)} if overwrite else {}
     if known is not None and resuming and not overwrite:
-        # It may replace what it was allowed to when it began.
-        found = known["found"] if isinstance(known.get("found"), dict) else {}
+        # It may replace what it was allowed to when it began, and what it wrote itself.
+        allowed = known["found"] if isinstance(known.get("found"), dict) else {}
+        own = [path for path in request.targets(out) if _is_answer(path, request)]
+        found = {**allowed, **{path.name: _standing(path) for path in own}}
     _claim(request, out, found)
     if known is not None and not resuming:
         with lock(work.path):
@@ -161,18 +163,17 @@ def _standing(path: Path) -> str | None:
     return "without a manifest" if os.path.lexists(path) else None
 
 
-def _may_replace(request: Request, path: Path, found: Mapping[str, str | None]) -> bool:
-    """Whether what stands at a target was found there by somebody who said --force, or is ours."""
-    with contextlib.suppress(PubcError):
-        if os.path.lexists(path) and read_manifest(path).get(_COLLECTION) == request.digest():
-            return True
-    return path.name in found and found[path.name] == _standing(path)
+def _is_answer(path: Path, request: Request) -> bool:
+    """Whether what stands at a target is the answer to a request."""
+    with contextlib.suppress(PubcError, OSError):
+        return read_manifest(path).get(_COLLECTION) == request.digest()
+    return False
 
 
-def _claim(request: Request, out: Path, found: Mapping[str, str | None]) -> None:
-    """See that the mixture and the seed positives may be written."""
+def _claim(request: Request, out: Path, found: Standing) -> None:
+    """See that the targets may be written, over what was found there if it still stands."""
     for target in request.targets(out):
-        force = _may_replace(request, target, found)
+        force = target.name in found and found[target.name] == _standing(target)
         if request.seed_inside and target != out:
             claim(target, "dataset", force=force, file=True)  # a list of ids
         else:
@@ -269,11 +270,7 @@ def _check_space(under_way: list[SourceProgress], sizes: Sizes, work: Path) -> N
 
 
 def _write(
-    request: Request,
-    out: Path,
-    work: Path,
-    under_way: list[SourceProgress],
-    found: Mapping[str, str | None],
+    request: Request, out: Path, work: Path, under_way: list[SourceProgress], found: Standing
 ) -> Collected:
     mixture = [each for each in under_way if each.source != SEED_SOURCE]
     metadata = request.metadata()
