@@ -87,13 +87,14 @@ class StepModel:
         lengths = np.array([stretch.length for stretch in some])
         place = np.repeat([self._fold(stretch.trajectory) for stretch in some], lengths)
         how = self.settings
+        values = [look.features.of(states) for look in self.looks]
         found = self._weigh(
-            self.looks, states, actions, place, lengths, how.unknown, how.stay_other
+            self.looks, values, actions, place, lengths, how.unknown, how.stay_other
         )
         confidence = calibrated(found.numbers, self._heard(found.known), how)
         if self.ventured:
             new = self._weigh(
-                self.ventured, states, actions, place, lengths, how.new_unknown, how.new_stay_other
+                self.ventured, values, actions, place, lengths, how.new_unknown, how.new_stay_other
             )
             rather = calibrated(new.numbers, self._heard(new.known), how)
             confidence = np.where(confidence < 0.5, 0.5 * rather, confidence)
@@ -111,7 +112,7 @@ class StepModel:
     def _weigh(
         self,
         looks: tuple[Look, ...],
-        states: Tensor,
+        values: list[Tensor],
         actions: Tensor,
         place: Integers,
         lengths: Integers,
@@ -119,13 +120,12 @@ class StepModel:
         stay_other: float,
     ) -> _Weighed:
         columns = torch.empty_like(actions)
-        known = torch.empty(len(states))
+        known = torch.empty(len(actions))
         for fold in range(self.settings.folds):
             rows = torch.from_numpy(np.flatnonzero(place == fold))
             if len(rows):
-                columns[rows], known[rows] = _evidence(
-                    looks, states[rows], actions[rows], fold, unknown
-                )
+                some = [each[rows] for each in values]
+                columns[rows], known[rows] = _evidence(looks, some, actions[rows], fold, unknown)
         evidence = total(columns).double().numpy()
         chain = _log_odds(_chain(evidence, lengths, self.settings, stay_other))
         numbers = np.stack([chain, window_means(evidence, lengths)], axis=1)
@@ -149,11 +149,11 @@ class _Weighed:
 
 
 def _evidence(
-    looks: tuple[Look, ...], states: Tensor, actions: Tensor, fold: int, unknown: float
+    looks: tuple[Look, ...], values: list[Tensor], actions: Tensor, fold: int, unknown: float
 ) -> tuple[Tensor, Tensor]:
     columns, known = [], []
-    for look in looks:
-        made = step_evidence(look, look.features.of(states), actions, fold, unknown)
+    for look, features in zip(looks, values, strict=True):
+        made = step_evidence(look, features, actions, fold, unknown)
         columns.append(made[0])
         known.append(made[1])
     return torch.stack(columns).mean(0), torch.stack(known).mean(0)
