@@ -19,10 +19,10 @@ from torch import Tensor
 from pubc.pu.second_opinion.rows import Scale
 from pubc.pu.steps.step_features import draw_features
 from pubc.pu.steps.step_imitators import Look, step_evidence, total
-from pubc.pu.steps.step_rounds import Lesson, learn, venture
+from pubc.pu.steps.step_rounds import Lesson, chain, learn, venture
 from pubc.pu.steps.step_sample import Known, Sample, take_sample
 from pubc.pu.steps.step_settings import StepSettings
-from pubc.pu.steps.two_state_chain import smooth, window_means
+from pubc.pu.steps.two_state_chain import window_means
 from pubc.streams import Key
 from pubc.trajectory import TrajectorySet
 from pubc.trajectory.arrays import give_back
@@ -127,12 +127,15 @@ class StepModel:
                 some = [each[rows] for each in values]
                 columns[rows], known[rows] = _evidence(looks, some, actions[rows], fold, unknown)
         evidence = total(columns).double().numpy()
-        chain = _log_odds(_chain(evidence, lengths, self.settings, stay_other))
-        numbers = np.stack([chain, window_means(evidence, lengths)], axis=1)
+        odds = _log_odds(chain(evidence, lengths, self.settings, stay_other))
+        numbers = np.stack([odds, window_means(evidence, lengths)], axis=1)
         return _Weighed(columns, known, numbers)
 
     def _heard(self, known: Tensor) -> Floats:
-        """How much of what speaks against each step counts."""
+        """How much of what speaks against each step counts: less, the less its situation is known.
+
+        Only where the seeds are alone; elsewhere being somewhere new is itself a sign of a fault.
+        """
         return np.sqrt(known.numpy()) if self.ventured else np.ones(len(known))
 
     def _fold(self, position: int) -> int:
@@ -209,18 +212,6 @@ def learn_steps(
     places = zip(sample.positions.tolist(), folds.tolist(), strict=True)
     by_place = {place: fold for place, fold in places if place >= 0}
     return StepModel(looks, sample.scale, by_place, settings, ventured)
-
-
-def _chain(
-    evidence: Floats, lengths: Integers, settings: StepSettings, stay_other: float
-) -> Floats:
-    return smooth(
-        evidence * settings.temper,
-        lengths,
-        stay_expert=settings.stay_expert,
-        stay_other=stay_other,
-        prior=settings.prior,
-    )
 
 
 def _log_odds(chance: Floats) -> Floats:

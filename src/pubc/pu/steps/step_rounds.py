@@ -15,7 +15,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from pubc.pu.steps.step_features import Features
@@ -25,7 +27,10 @@ from pubc.pu.steps.step_settings import StepSettings
 from pubc.pu.steps.two_state_chain import smooth
 from pubc.streams import Key
 
-__all__ = ["Lesson", "learn", "venture"]
+__all__ = ["Lesson", "chain", "learn", "venture"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 _TINY = 1e-6
 
@@ -75,13 +80,8 @@ class Lesson:
                     look, values[rows], self.sample.actions[rows], fold, unknown
                 )
                 evidence[rows] += total(columns) / len(looks)
-        chance = smooth(
-            evidence.double().numpy() * self.settings.temper,
-            self.sample.lengths,
-            stay_expert=self.settings.stay_expert,
-            stay_other=stay_other,
-            prior=self.settings.prior,
-        )
+        lengths = self.sample.lengths
+        chance = chain(evidence.double().numpy(), lengths, self.settings, stay_other)
         told = torch.from_numpy(chance).float()
         told[self.sample.barred] = 0.0
         return told
@@ -93,6 +93,17 @@ class Lesson:
             for fold, rows in enumerate(self.folds):
                 found[rows] += distance(look.expert, values[rows], fold) / len(looks)
         return found
+
+
+def chain(evidence: Floats, lengths: Integers, settings: StepSettings, stay_other: float) -> Floats:
+    """Evidence of single steps as the chance that each is the expert's, smoothed over time."""
+    return smooth(
+        evidence * settings.temper,
+        lengths,
+        stay_expert=settings.stay_expert,
+        stay_other=stay_other,
+        prior=settings.prior,
+    )
 
 
 def learn(lesson: Lesson, growth: float) -> tuple[tuple[Look, ...], tuple[Look, ...]]:
@@ -128,6 +139,8 @@ def venture(lesson: Lesson, first: tuple[Look, ...], looks: tuple[Look, ...]) ->
     found, learned_from = chance, near
     for number in range(settings.ventures + 1):
         chance = torch.where(near, found, chance)
+        # As in the rounds before, what is not a seed's counts if it is almost sure; of the new
+        # steps nothing is, so both sides learn from those that are rather theirs.
         own = torch.where(learned_from, chance ** torch.where(near, 4.0, 2.0), 0.0)
         rest = torch.where(learned_from, (1 - chance) ** torch.where(near, 1.0, 2.0), 0.0)
         looks = lesson.fit(
