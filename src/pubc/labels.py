@@ -11,6 +11,8 @@ with `stop`; where marks overlap, the later one in the file counts. So "good, bu
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -81,6 +83,12 @@ class Labels:
 
     def __len__(self) -> int:
         return len(self.marks)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all marks in their order."""
+        told = json.dumps([mark.document() for mark in self.marks], sort_keys=True)
+        return hashlib.sha256(told.encode()).hexdigest()
 
     @property
     def foretold(self) -> tuple[bool, ...]:

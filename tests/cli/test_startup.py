@@ -237,6 +237,11 @@ def test_libraries_leave_nothing_among_temporary_files(tmp_path):
         ("OMP_SCHEDULE", "monotonic:Dynamic, 4", True),
         ("OMP_STACKSIZE", "much", False), ("OMP_STACKSIZE", "4M", True),
         ("OMP_DYNAMIC", "maybe", False), ("OMP_DYNAMIC", "TRUE", True),
+        ("OMP_PROC_BIND", "tight", False), ("OMP_PROC_BIND", "spread,close", True),
+        ("OMP_PLACES", "everywhere", False), ("OMP_PLACES", "{0:4},{4:4}", True),
+        ("OMP_PLACES", "cores(2)", True), ("GOMP_CPU_AFFINITY", "all", False),
+        ("GOMP_CPU_AFFINITY", "0-3 5", True), ("GOMP_SPINCOUNT", "ages", False),
+        ("GOMP_SPINCOUNT", "infinity", True), ("GOMP_STACKSIZE", "much", False),
     ],
 )  # fmt: skip
 def test_a_setting_that_libraries_cannot_use_is_forgotten(monkeypatch, name, said, stays):
@@ -248,7 +253,8 @@ def test_a_setting_that_libraries_cannot_use_is_forgotten(monkeypatch, name, sai
 
 
 def test_libraries_do_not_complain_of_odd_settings(tmp_path):
-    odd = {"OMP_NUM_THREADS": "0", "MKL_NUM_THREADS": "abc", "OMP_SCHEDULE": "often"}
+    odd = {"OMP_NUM_THREADS": "0", "MKL_NUM_THREADS": "abc", "OMP_SCHEDULE": "often",
+           "OMP_PROC_BIND": "tight", "OMP_PLACES": "everywhere"}  # fmt: skip
     done = subprocess.run(
         [sys.executable, "-m", "pubc", "filter", str(samples.npz(tmp_path)), "--seed-episodes", "0",
          "--dry-run"],

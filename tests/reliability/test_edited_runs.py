@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import pubc
+from pubc.runs.folder.run_files import COMING
 from pubc.storage import MANIFEST
 from tests.cli.calling import run
 from tests.memory import peak
@@ -57,7 +58,7 @@ def try_edits(clean: Path, folder: Path, commands: tuple[str, ...], take, capsys
             shutil.copytree(clean, here)
             apply(name, here / "run")
             if command == "resume":  # of a run that was stopped
-                (here / "run" / MANIFEST).unlink()
+                (here / "run" / MANIFEST).rename(here / "run" / COMING)
             os.chdir(here)
             spent, grown, code, err = measured(capsys, *COMMANDS[command])
             most, longest = max(most, grown), max(longest, spent)

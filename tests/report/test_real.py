@@ -102,7 +102,8 @@ def test_the_command_in_the_report_asks_for_all_that_was_asked(given, words, tmp
 
 
 def test_a_report_that_fails_costs_no_run(tmp_path, capsys, monkeypatch):
-    def fail(path):
+    def fail(run, place):
+        (place / "report.html").write_text("half")
         raise RuntimeError("no ink")
 
     monkeypatch.setattr("pubc.report.draw_report", fail)

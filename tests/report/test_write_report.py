@@ -50,8 +50,8 @@ def test_a_new_report_renews_the_manifest_and_keeps_what_it_says(tmp_path):
 def test_a_run_that_is_not_sealed_yet_stays_unsealed(tmp_path):
     path = make_run(tmp_path / "run")
     (path / "manifest.json").unlink()
-    draw_report(path)
-    assert (path / "report.html").exists()
+    draw_report(path, tmp_path)
+    assert (tmp_path / "report.html").exists()
     assert not (path / "manifest.json").exists()
 
 

@@ -7,6 +7,7 @@ import pytest
 from pubc.errors import UsageError
 from pubc.storage import (
     Draft,
+    Fault,
     atomic_folder,
     claim,
     mark,
@@ -121,11 +122,12 @@ def test_a_folder_whose_file_somebody_edited_stays(tmp_path, there):
     claim(made, "report", force=True)
 
 
-NAMES = ("run.json", "rounds/*.npz")
-
-
 def test_an_unfinished_folder_is_known_by_its_draft(tmp_path):
-    draft = Draft("run.json", NAMES, lambda document: NAMES)
+    def faults(folder):
+        names = strangers(folder, ("run.json", "rounds/*.npz"))
+        return [Fault(name, "nobody knows") for name in names]
+
+    draft = Draft("run.json", faults)
     (tmp_path / "run").mkdir()
     write_json(tmp_path / "run" / "run.json", {"kind": "filter"})
     assert "pubc did not write" in refused(tmp_path / "run", "filter", draft=draft)
@@ -136,21 +138,9 @@ def test_an_unfinished_folder_is_known_by_its_draft(tmp_path):
     for name in ("thesis.tex", "rounds/notes/thesis.npz"):
         (tmp_path / "run" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "run" / name).write_text("years")
-        assert "pubc did not write" in refused(tmp_path / "run", "filter", draft=draft)
+        told = refused(tmp_path / "run", "filter", draft=draft)
+        assert f"holds {name}, which nobody knows" in told
         (tmp_path / "run" / name).unlink()
-
-
-def test_results_of_an_unfinished_folder_are_ours_once_it_says_so(tmp_path):
-    names = ("run.json", "keep.json")
-    draft = Draft("run.json", names, lambda document: names if document["ends"] else names[:1])
-    for ends in (False, True):
-        (tmp_path / "run").mkdir(exist_ok=True)
-        write_sealed(tmp_path / "run" / "run.json", {"kind": "filter", "ends": ends})
-        (tmp_path / "run" / "keep.json").write_text("mine")
-        assert draft.strangers(tmp_path / "run") == ([] if ends else ["keep.json"])
-        if not ends:
-            assert "pubc did not write" in refused(tmp_path / "run", "filter", draft=draft)
-    claim(tmp_path / "run", "filter", force=True, draft=draft)
 
 
 @pytest.mark.parametrize("force", [False, True])

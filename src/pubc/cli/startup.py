@@ -37,6 +37,8 @@ _TORCH = 450 << 20
 _TORCH_CACHE = "TORCHINDUCTOR_CACHE_DIR"
 """Names the folder that torch makes for compiled code, of which pubc has none."""
 _COUNT, _SWITCH = r"[1-9][0-9]{0,8}", "true|false"
+_PLACES = "(threads|cores|ll_caches|numa_domains|sockets)"
+_BOUND = "(master|primary|close|spread)"
 _SETTINGS = {
     "OMP_NUM_THREADS": rf"{_COUNT}(\s*,\s*{_COUNT})*",
     "MKL_NUM_THREADS": _COUNT,
@@ -48,6 +50,11 @@ _SETTINGS = {
     "OMP_DYNAMIC": _SWITCH,
     "OMP_NESTED": _SWITCH,
     "OMP_CANCELLATION": _SWITCH,
+    "OMP_PROC_BIND": rf"{_SWITCH}|{_BOUND}(\s*,\s*{_BOUND})*",
+    "OMP_PLACES": rf"{_PLACES}(\({_COUNT}\))?|[{{}}0-9:,!\s-]+",
+    "GOMP_CPU_AFFINITY": r"[0-9:,\s-]+",
+    "GOMP_SPINCOUNT": rf"0|{_COUNT}\s*[kmgt]?|infinit[ey]",
+    "GOMP_STACKSIZE": rf"{_COUNT}\s*[bkmg]?",
 }
 """Settings of the libraries that compute, in the environment, and what each of them may say."""
 _LEARNING = ("demo", "filter", "score", "train", "evaluate", "compare", "export")

@@ -131,14 +131,18 @@ def _is_about(place: Path, about: dict[str, list[str]]) -> bool:
     return False
 
 
-def draw_report(run: Path) -> None:
-    """Write the report into a run that is being finished, and will be sealed with it.
+def draw_report(run: Path, place: Path) -> None:
+    """Write the report of a run that is being finished, and will be sealed with it.
+
+    Args:
+        run: The folder of the run.
+        place: The folder that the report goes to.
 
     Raises:
         DataError: Its files contradict each other.
         EnvironmentFailure: The disk said no.
     """
-    _write(run, _texts(Found([run], sealed=False), run))
+    _write(place, _texts(Found([run], sealed=False), run))
 
 
 def _texts(found: Found, first: Path) -> dict[str, bytes]:

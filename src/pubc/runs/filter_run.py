@@ -15,17 +15,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pubc.errors import DataError, InterruptedRun, UsageError
-from pubc.labels import read_labels, save_labels
+from pubc.errors import InterruptedRun, UsageError
+from pubc.labels import save_labels
 from pubc.pu.judge import Bench
 from pubc.pu.rounds import Round
 from pubc.runs.filter_config import DEFAULTS, FilterConfig
 from pubc.runs.find_expert import Result, conclude
 from pubc.runs.folder.run_document import check_same, finish_document, question_of, restore
 from pubc.runs.folder.run_folder import RunFolder
+from pubc.runs.folder.run_results import clear_results, staged_results
 from pubc.runs.folder.run_succession import check_place, claim_run, run_to_go_on_with
 from pubc.runs.folder.run_tables import keep_list, score_table, verdicts, write_table
-from pubc.runs.kept_files import most_unsure, write_kept, write_masked
+from pubc.runs.kept_files import (
+    most_unsure,
+    write_borderline,
+    write_kept,
+    write_masked,
+    write_steps,
+)
 from pubc.runs.plan_run import Plan, plan
 from pubc.runs.segments.run_steps import judge_steps, segments_of
 from pubc.runs.segments.steps_file import write_steps_file
@@ -54,8 +61,8 @@ class Listener:
     """Told what was just finished inside a round."""
     warn: Callable[[str], None] = lambda sentence: None
     """Told what the user should know."""
-    draw: Callable[[Path], object] = lambda folder: None
-    """Draws the report of the folder, after its results and before its manifest."""
+    draw: Callable[[Path, Path], object] = lambda run, place: None
+    """Draws the report of a run, after its results and before its manifest, into a place."""
 
 
 SILENT = Listener()
@@ -147,25 +154,12 @@ def resume(out: Path, given: FilterConfig = DEFAULTS, *, listener: Listener = SI
         planned = plan(config, data, listener.warn)
     with lock(folder.path), _resumable(out):
         check_same(before, planned.document, listener.warn)
-        folder.check_unsealed_networks(question_of(planned.document))
         return _finish(planned, folder, clock, listener)
 
 
 def _finish(planned: Plan, folder: RunFolder, clock: Clock, listener: Listener) -> Finished:
     config = planned.config
     assert planned.data is not None
-    told = folder.path / "labels.json"
-    if config.labels is not None:
-        # A copy: the file itself goes on changing, and may be gone when the run is looked at.
-        marks = read_labels(config.labels)
-        if not told.exists():
-            save_labels(told, marks, planned.data.resolve())
-        elif read_labels(told).marks != marks.marks:
-            raise DataError(
-                f"{told}: not the marks of {config.labels} any more; either file was changed since "
-                "the run began. Move the run away and begin anew.",
-                code="changed",
-            )
     bench = dataclasses.replace(config.make_bench(), shelf=folder.shelf, tell=listener.tell)
     with config.spread.open(
         planned.data,
@@ -214,11 +208,11 @@ def write_results(
     listener: Listener = SILENT,
 ) -> Finished:
     """Write everything that follows from a result."""
-    config, mixed, ready, place = planned.config, planned.mixed, planned.ready, folder.path
+    config, mixed, ready = planned.config, planned.mixed, planned.ready
     bench = dataclasses.replace(config.make_bench(), shelf=folder.shelf)
     key = Key(config.random_seed)
-    folder.begin_results(planned.document)
-    with clock.measure("write"):
+    clear_results(folder.path)
+    with clock.measure("write"), staged_results(folder.path) as place:
         taken = result.mask | result.unsure if config.unsure == "keep" else result.mask
         result = dataclasses.replace(result, mask=taken)
         with clock.measure("steps"):
@@ -228,9 +222,11 @@ def write_results(
         if config.mask:
             assert planned.data is not None
             write_masked(place, planned.data, result.mask, config.reading)
-        write_json(
-            place / "keep.json", keep_list(mixed, result.mask, result.unsure), overwrite=True
-        )
+        if planned.marks is not None:
+            # A copy: the file itself goes on changing, and may be gone when the run is looked at.
+            about = None if planned.data is None else planned.data.resolve()
+            save_labels(place / "labels.json", planned.marks, about)
+        write_json(place / "keep.json", keep_list(mixed, result.mask, result.unsure))
         marks = {"seed": result.seeds, "borderline": result.quality.borderline}
         words = {"verdict": verdicts(result.mask, result.unsure), "reason": result.reasons}
         rows = score_table(mixed, result.confidence, result.votes, result.mask, marks, words)
@@ -238,26 +234,27 @@ def write_results(
         judge = planned.recipe.judge
         if config.per_step:
             values = judge.steps(folder.shelf, result.round, ready.mixed, bench)
-            folder.write_steps(values, mixed.steps)
+            write_steps(place, values, mixed.steps)
         unsure = most_unsure(result)
-        some = ready.mixed[unsure]
-        values = judge.steps(folder.shelf, result.round, some, bench)
-        folder.write_borderline(some, unsure, values)
+        values = judge.steps(folder.shelf, result.round, ready.mixed[unsure], bench)
+        write_borderline(place, unsure, values)
     final = finish_document(
         planned.document, mixed, result, kept, planned.truth, clock.started, clock.parts
     )
     if config.segments:
         final["kept_segments"] = 0 if parts is None else len(parts)
         final["kept_steps"] = 0 if parts is None else parts.steps
-    folder.finish(final, lambda: _draw(folder, listener))
+    folder.finish(final, lambda stage: _draw(folder, stage, listener))
     return Finished(planned, result, final)
 
 
-def _draw(folder: RunFolder, listener: Listener) -> None:
+def _draw(folder: RunFolder, stage: Path, listener: Listener) -> None:
     """Draw the report; whatever goes wrong with it, the hours before it are not lost."""
     try:
-        listener.draw(folder.path)
+        listener.draw(folder.path, stage)
     except Exception as error:
+        for half in stage.iterdir():
+            half.unlink()
         listener.warn(
             f"the run is complete, but not its report ({error}). Try again: "
             f"pubc report {folder.final or folder.path}"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from pubc import formats
@@ -17,7 +18,15 @@ from pubc.runs.folder.run_files import KEPT_FILES
 from pubc.runs.segments.segment_set import check_segment_options
 from pubc.trajectory import TrajectorySet
 
-__all__ = ["MASKED", "check_format", "most_unsure", "write_kept", "write_masked"]
+__all__ = [
+    "MASKED",
+    "check_format",
+    "most_unsure",
+    "write_borderline",
+    "write_kept",
+    "write_masked",
+    "write_steps",
+]
 
 Mask = NDArray[np.bool_]
 
@@ -120,6 +129,24 @@ def most_unsure(result: Result, most: int = 24) -> NDArray[np.int64]:
     middle = 0.0 if result.threshold is None else result.threshold
     near = np.argsort(np.abs(result.confidence[unsure] - middle), kind="stable")
     return np.sort(unsure[near[:most]]).astype(np.int64)
+
+
+def write_steps(folder: Path, blocks: Iterator[NDArray[np.float32]], steps: int) -> None:
+    """Stream a value per step to steps.npy."""
+    header = {"descr": "<f4", "fortran_order": False, "shape": (steps,)}
+    with (folder / "steps.npy").open("wb") as file:
+        npy.write_array_header_1_0(file, header)
+        for block in blocks:
+            file.write(np.ascontiguousarray(block, dtype="<f4").data)
+
+
+def write_borderline(
+    folder: Path, positions: NDArray[np.int64], values: Iterator[NDArray[np.float32]]
+) -> None:
+    """Keep the steps of a few unsure trajectories, so that a report can show where."""
+    flat = np.concatenate([np.zeros(0, np.float32), *values])
+    with (folder / "borderline_steps.npz").open("wb") as file:
+        np.savez(file, allow_pickle=False, positions=positions, values=flat)
 
 
 def check_format(config: FilterConfig, data: Path | None) -> None:

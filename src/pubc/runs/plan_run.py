@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pubc.labels import Labels, read_labels
 from pubc.pu.recipes import Recipe
 from pubc.runs.filter_config import FilterConfig
 from pubc.runs.find_expert import Prepared, prepare
@@ -51,6 +52,8 @@ class Plan:
     """Which trajectories are the expert's, where a name was given."""
     document: dict[str, Any]
     """run.json as the run begins."""
+    marks: Labels | None = None
+    """What people said of its trajectories, where a file of that was given."""
 
 
 def plan(
@@ -80,8 +83,10 @@ def plan(
         bad_stretches=bad_stretches(config, mixed),
     )
     truth = truth_mask(mixed, config.truth)
+    marks = None if config.labels is None else read_labels(config.labels)
     document = begin_document(config, data, mixed, ready, seeds, recipe)
-    return Plan(config, data, mixed, ready, recipe, truth, document)
+    document["marks"] = None if marks is None else marks.digest
+    return Plan(config, data, mixed, ready, recipe, truth, document, marks)
 
 
 def plan_in_memory(

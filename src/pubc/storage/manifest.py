@@ -23,6 +23,7 @@ __all__ = [
     "Fault",
     "agrees",
     "content_of",
+    "file_entry",
     "file_manifest",
     "fits",
     "hash_file",
@@ -53,31 +54,19 @@ class Fault:
     reason: str
 
 
-def seal(
-    folder: Path,
-    *,
-    kind: str,
-    about: Mapping[str, Any] | None = None,
-    names: Collection[str] = ("**",),
-) -> None:
+def seal(folder: Path, *, kind: str, about: Mapping[str, Any] | None = None) -> None:
     """Write the manifest of a folder whose files are complete.
 
     Args:
         folder: The folder.
         kind: What it is.
         about: Further facts for the manifest.
-        names: Patterns of what belongs to it, as `fits` has them. In a folder that others see
-            while it grows somebody may have put something else, which is not ours to vouch for,
-            or to remove.
     """
     with disk_words(folder):
         # What a process left that was killed here is no part of the folder.
         sweep(folder / MANIFEST)
-    files = {
-        name: _entry(folder / name)
-        for name in sorted(content_of(folder))
-        if name != LOCK and fits(name, names)
-    }
+    names = [name for name in sorted(content_of(folder)) if name != LOCK]
+    files = {name: file_entry(folder / name) for name in names}
     write_sealed(folder / MANIFEST, {"kind": kind, "version": 1, **(about or {}), "files": files})
 
 
@@ -90,7 +79,7 @@ def file_manifest(
     path: Path, *, kind: str, about: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """What the manifest of a single file says."""
-    return {"kind": kind, "version": 1, **(about or {}), "files": {path.name: _entry(path)}}
+    return {"kind": kind, "version": 1, **(about or {}), "files": {path.name: file_entry(path)}}
 
 
 def read_manifest(folder: Path, *, kind: str | None = None) -> dict[str, Any]:
@@ -245,7 +234,8 @@ def _sealed(data: bytes) -> bool:
     return hashlib.sha256(blank).hexdigest().encode() == found.group(1)
 
 
-def _entry(path: Path) -> dict[str, Any]:
+def file_entry(path: Path) -> dict[str, Any]:
+    """What a manifest says of a file, which the disk keeps from now on."""
     flush(path)
     return {"size": path.stat().st_size, "sha256": hash_file(path)}
 

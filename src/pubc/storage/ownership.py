@@ -14,15 +14,16 @@ import hashlib
 import os
 import re
 import zlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from pubc.errors import PubcError, UsageError
 from pubc.storage.disk import is_temporary
 from pubc.storage.manifest import (
     MANIFEST,
+    Fault,
     agrees,
     content_of,
     fits,
@@ -50,18 +51,8 @@ class Draft:
 
     file: str
     """The sealed JSON file in it whose `kind` says what it is to become."""
-    names: tuple[str, ...]
-    """Patterns of every file that it may come to hold, as `fits` has them."""
-    now: Callable[[Mapping[str, Any]], tuple[str, ...]]
-    """Patterns of those that it may hold by now, going by what `file` says."""
-
-    def strangers(self, folder: Path) -> list[str]:
-        """Names in a folder that was begun which are not of our making.
-
-        Raises:
-            DataError: Its document is missing, or is not as it was written.
-        """
-        return strangers(folder, self.now(read_sealed(folder / self.file)))
+    faults: Callable[[Path], list[Fault]]
+    """What in such a folder cannot be proven to be of our making, and why."""
 
 
 def claim(
@@ -140,8 +131,8 @@ def _claim_folder(path: Path, kinds: tuple[str, ...], draft: Draft | None) -> No
     if not os.path.lexists(path / MANIFEST):
         if draft is None or not _is_draft(path, kinds, draft):
             _refuse(path, f"is a folder that pubc did not write (it has no {MANIFEST})")
-        elif added := draft.strangers(path):
-            _refuse(path, f"holds {added[0]}, which pubc did not write")
+        for fault in draft.faults(path):
+            _refuse(path, f"holds {fault.file}, which {fault.reason}")
         return
     files = _manifest(path, kinds)["files"]
     for name in strangers(path, ()):
@@ -222,5 +213,5 @@ def _refuse_sidecar(path: Path) -> None:
     )
 
 
-def _refuse(path: Path, why: str) -> None:
+def _refuse(path: Path, why: str) -> NoReturn:
     raise UsageError(f"{path} {why}, so --force does not replace it. Choose another name.")

@@ -176,7 +176,7 @@ def test_changed_data_cannot_be_resumed(data: Path, tmp_path: Path, capsys):
     pubc.save(moved, pubc.load(data))
     out = tmp_path / "run"
     assert main(["filter", str(moved), "--out", str(out), *SEEDS, "--recipe", "quick"]) in (0, 6)
-    (out / "manifest.json").unlink()
+    (out / "manifest.json").rename(out / "coming.json")
     pubc.save(moved, pile([8, 8], steps=200, states=3, random_seed=1), overwrite=True)
     assert main(["filter", "--resume", str(out)]) == 2
     assert "changed since the run began" in capsys.readouterr().err
@@ -185,19 +185,20 @@ def test_changed_data_cannot_be_resumed(data: Path, tmp_path: Path, capsys):
 def test_a_network_that_changed_in_an_unfinished_run_is_named(data: Path, tmp_path: Path, capsys):
     out = tmp_path / "run"
     assert main(["filter", str(data), "--out", str(out), *SEEDS, "--recipe", "quick"]) in (0, 6)
-    (out / "manifest.json").unlink()
+    (out / "manifest.json").rename(out / "coming.json")
     network = next((out / "classifiers").glob("*.safetensors"))
     changed = bytearray(network.read_bytes())
     changed[-3] ^= 1
     network.write_bytes(bytes(changed))
     assert main(["filter", "--resume", str(out)]) == 3
-    assert f"{network.name}: not the network" in " ".join(capsys.readouterr().err.split())
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"holds classifiers/{network.name}, which is not as this unfinished run wrote" in said
 
 
 def test_an_unfinished_run_whose_words_were_changed_does_not_go_on(data, tmp_path, capsys):
     out = tmp_path / "run"
     assert main(["filter", str(data), "--out", str(out), *SEEDS, "--recipe", "quick"]) in (0, 6)
-    (out / "manifest.json").unlink()
+    (out / "manifest.json").rename(out / "coming.json")
     document = json.loads((out / "run.json").read_text())
     (out / "run.json").write_text(json.dumps({**document, "status": "running"}))
     assert main(["filter", "--resume", str(out)]) == 3
@@ -209,7 +210,7 @@ def test_an_unfinished_run_whose_words_were_changed_does_not_go_on(data, tmp_pat
 def test_a_round_that_changed_in_an_unfinished_run_is_named(data, tmp_path, capsys, what: str):
     out = tmp_path / "run"
     assert main(["filter", str(data), "--out", str(out), *SEEDS, "--recipe", "quick"]) in (0, 6)
-    (out / "manifest.json").unlink()
+    (out / "manifest.json").rename(out / "coming.json")
     arrays, lines = out / "rounds/round-001.npz", out / "rounds.jsonl"
     if what == "arrays":
         with np.load(arrays) as file:
@@ -222,7 +223,8 @@ def test_a_round_that_changed_in_an_unfinished_run_is_named(data, tmp_path, caps
         lines.write_text("\n".join([edited, *rest, ""]))
     assert main(["filter", "--resume", str(out)]) == 3
     said = " ".join(capsys.readouterr().err.split())
-    assert ("rounds/round-001.npz is not as" if what == "arrays" else "the line is not as") in said
+    name = "rounds/round-001.npz" if what == "arrays" else "rounds.jsonl"
+    assert f"holds {name}, which is not as this unfinished run wrote it" in said
     assert not (out / "manifest.json").exists()
 
 
@@ -234,7 +236,7 @@ def test_parts_of_another_run_are_not_taken_for_its_own(data, tmp_path, capsys, 
     for file, out in zip((data, other), runs, strict=True):
         words = ["filter", str(file), "--out", str(out), *SEEDS, "--recipe", "quick"]
         assert main(words) in (0, 6)
-        (out / "manifest.json").unlink()
+        (out / "manifest.json").rename(out / "coming.json")
     out, stranger = runs
     if what == "rounds":
         shutil.copytree(stranger / "rounds", out / "rounds", dirs_exist_ok=True)
@@ -249,7 +251,7 @@ def test_parts_of_another_run_are_not_taken_for_its_own(data, tmp_path, capsys, 
     capsys.readouterr()
     assert main(["filter", "--resume", str(out)]) == 3
     said = " ".join(capsys.readouterr().err.split())
-    assert "it is a round of another run" in said or "not the network that the run left" in said
+    assert "which is not as this unfinished run wrote it" in said
     assert not (out / "manifest.json").exists()
 
 
@@ -258,7 +260,13 @@ def test_marks_that_were_changed_in_an_unfinished_run_are_not_sealed(data, tmp_p
     save_labels(labels, Labels((Mark("0", "good"), Mark("1", "good"), Mark("9", "bad"))))
     words = ["filter", str(data), "--out", str(out), "--labels", str(labels), "--recipe", "quick"]
     assert main(words) in (0, 6)
-    (out / "manifest.json").unlink()
-    save_labels(out / "labels.json", Labels((Mark("0", "good"), Mark("1", "good"))))
+    (out / "manifest.json").rename(out / "coming.json")
+    told = (out / "labels.json").read_bytes()
+    fewer = Labels((Mark("0", "good"), Mark("1", "good")))
+    save_labels(out / "labels.json", fewer)
     assert main(["filter", "--resume", str(out)]) == 3
-    assert "labels.json: not the marks of" in " ".join(capsys.readouterr().err.split())
+    assert "holds labels.json, which is not as" in " ".join(capsys.readouterr().err.split())
+    (out / "labels.json").write_bytes(told)
+    save_labels(labels, fewer)
+    assert main(["filter", "--resume", str(out)]) == 2
+    assert "changed since the run began" in capsys.readouterr().err

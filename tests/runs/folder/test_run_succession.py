@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 import pubc
-from pubc.errors import EnvironmentFailure, UsageError
+from pubc.errors import DataError, EnvironmentFailure, UsageError
 from pubc.runs.folder.run_folder import RunFolder
+from pubc.runs.folder.run_results import clear_results, staged_results
 from pubc.runs.folder.run_succession import claim_run, run_to_go_on_with
-from pubc.storage import lock, successor, verify
+from pubc.storage import file_entry, lock, successor, verify, write_sealed
 from tests.cli.calling import run
 from tests.pu.piles import pile
 from tests.report.build import make_run
@@ -34,6 +35,21 @@ def data(tmp_path):
     assert quick_recipe
     pubc.save(tmp_path / "mixed.npz", pile([4, 4], steps=30, states=2))
     return tmp_path / "mixed.npz"
+
+
+@pytest.fixture
+def unfinished(tmp_path, data, capsys):
+    """A run that was killed just before its manifest had its name."""
+    out = tmp_path / "unfinished"
+    assert run(capsys, "filter", data, "--out", out, *WORDS)[0] in (0, 6)
+    (out / "manifest.json").rename(out / "coming.json")
+    return out
+
+
+def put(folder, name):
+    with staged_results(folder) as stage:
+        (stage / name).parent.mkdir(exist_ok=True)
+        (stage / name).write_text("a result")
 
 
 def begin(path, status: str = "running") -> None:
@@ -56,10 +72,9 @@ def test_a_new_run_grows_beside_the_earlier_one_and_takes_its_place(earlier):
     assert [path.name for path in earlier.parent.iterdir()] == ["run"]
 
 
-def test_an_unfinished_run_is_no_result_and_goes_at_once(earlier):
-    (earlier / "manifest.json").unlink()
-    assert claim_run(earlier, force=True) == RunFolder(earlier)
-    assert not earlier.exists()
+def test_an_unfinished_run_is_no_result_and_goes_at_once(unfinished):
+    assert claim_run(unfinished, force=True) == RunFolder(unfinished)
+    assert not unfinished.exists()
 
 
 def test_without_force_an_unfinished_successor_is_told(earlier, capsys, data):
@@ -207,13 +222,70 @@ def test_a_name_behind_a_link_is_the_one_that_the_system_means(tmp_path, data, c
 
 
 @pytest.mark.parametrize("name", ["kept.mine/thesis.tex", "classifiers/notes/a.tex", "kept.txt"])
-def test_what_somebody_put_into_an_unfinished_run_stays(name, earlier):
-    (earlier / "manifest.json").unlink()
-    (earlier / name).parent.mkdir(parents=True, exist_ok=True)
-    (earlier / name).write_text("years")
+def test_what_somebody_put_into_an_unfinished_run_stays(name, unfinished):
+    (unfinished / name).parent.mkdir(parents=True, exist_ok=True)
+    (unfinished / name).write_text("years")
     with pytest.raises(UsageError, match="pubc did not write"):
-        claim_run(earlier, force=True)
-    assert (earlier / name).read_text() == "years"
+        claim_run(unfinished, force=True)
+    assert (unfinished / name).read_text() == "years"
+
+
+def test_what_somebody_edited_in_an_unfinished_run_stays(unfinished, data, capsys):
+    """Every single file of it: results, rounds and networks, and what says whose they are."""
+    names = [path.relative_to(unfinished).as_posix() for path in unfinished.rglob("*.*")]
+    assert {"keep.json", "report.md", "rounds.jsonl", "run.json", "coming.json"} < set(names)
+    for name in names:
+        file = unfinished / name
+        before = file.read_bytes()
+        for edited in (before + b" ", before[:-1], b"mine", before[:-1] + b"!"):
+            file.write_bytes(edited)
+            code, _, err = run(capsys, "filter", data, "--out", unfinished, *WORDS, "--force")
+            assert code in (2, 3), (name, edited[-20:])
+            assert file.read_bytes() == edited
+            assert name in err or name == "run.json"
+            assert run(capsys, "filter", "--resume", unfinished)[0] in (2, 3), name
+            assert file.read_bytes() == edited
+        file.write_bytes(before)
+    code, _, err = run(capsys, "filter", "--resume", unfinished)
+    assert code in (0, 6), err
+    assert verify(unfinished) == []
+
+
+def test_results_that_a_kill_left_are_made_anew(unfinished, capsys):
+    before = {name: (unfinished / name).read_bytes() for name in ("keep.json", "scores.csv")}
+    (unfinished / "report.md").unlink()  # and not all of them had their names
+    assert run(capsys, "filter", "--resume", unfinished)[0] in (0, 6)
+    assert before == {name: (unfinished / name).read_bytes() for name in before}
+    assert (unfinished / "report.md").exists()
+    assert not (unfinished / "coming.json").exists()
+    assert verify(unfinished) == []
+
+
+def test_a_list_of_results_leads_nowhere_else(unfinished, tmp_path):
+    """A run may be a stranger's, and its list sealed."""
+    (tmp_path / "thesis.tex").write_text("years")
+    entry = file_entry(tmp_path / "thesis.tex")
+    names = ("../thesis.tex", "kept.store/../../thesis.tex", str(tmp_path / "thesis.tex"))
+    listed = {**json.loads((unfinished / "coming.json").read_text())["files"]}
+    files = {**listed, **dict.fromkeys(names, entry)}
+    write_sealed(unfinished / "coming.json", {"kind": "filter", "version": 1, "files": files})
+    (unfinished / "kept.store").mkdir()
+    clear_results(unfinished)
+    assert (tmp_path / "thesis.tex").read_text() == "years"
+    assert not (unfinished / "keep.json").exists()
+
+
+def test_a_round_whose_arrays_a_kill_left_without_their_name_is_made_again(
+    unfinished, data, tmp_path, capsys
+):
+    clear_results(unfinished)
+    last = max((unfinished / "rounds").iterdir())
+    arrays = last.read_bytes()
+    last.unlink()
+    assert RunFolder(unfinished).check_own() is None
+    assert run(capsys, "filter", "--resume", unfinished)[0] in (0, 6)
+    assert last.read_bytes() == arrays
+    assert verify(unfinished) == []
 
 
 def test_a_run_that_somebody_edited_stays(earlier, data, capsys):
@@ -243,20 +315,22 @@ def test_a_folder_with_anybodys_run_json_is_no_unfinished_run(tmp_path, data, ca
 
 @pytest.mark.parametrize("name", ["report.md", "labels.json", "kept.store/thesis.tex"])
 def test_a_result_that_an_unfinished_run_did_not_write_stays(tmp_path, name):
-    """It has the name of a result, and none were written yet."""
+    """It has the name of a result, and none was written yet."""
     folder = claim_run(tmp_path / "run", force=False)
     folder.begin({"kind": "filter", "status": "running"})
     mine = tmp_path / "run" / name
     mine.parent.mkdir(exist_ok=True)
     mine.write_text("mine")
-    with pytest.raises(UsageError, match=f"holds {name}, which this unfinished run did not write"):
-        folder.begin_results({"kind": "filter", "status": "running"})
+    with pytest.raises(UsageError, match="came there while the run was at work"):
+        put(folder.path, name)
     with pytest.raises(UsageError, match="pubc did not write"):
         claim_run(tmp_path / "run", force=True)
     assert mine.read_text() == "mine"
     mine.unlink()
-    folder.begin_results({"kind": "filter", "status": "running", "labels": "marks.json"})
-    mine.write_text("half of a result")
+    if mine.parent != folder.path:
+        mine.parent.rmdir()
+    put(folder.path, name)
+    assert mine.read_text() == "a result"
     assert claim_run(tmp_path / "run", force=True) == folder
     assert not mine.exists()
 
@@ -316,8 +390,10 @@ def test_what_somebody_puts_among_the_shards_of_a_run_at_work_stays(tmp_path):
     folder.begin({"kind": "filter", "status": "running"})
     folder.remove_shards()
     folder.shards.mkdir()
-    (folder.shards / "view-0-1.safetensors").touch()
-    (folder.shards / "notes.txt").write_text("mine")
+    (folder.shards / "view-0-1.safetensors").write_text("mine")
+    with pytest.raises(DataError, match=r"view-0-1\.safetensors, which is not as"):
+        folder.remove_shards()
+    (folder.shards / "view-0-1.safetensors").rename(folder.shards / "notes.txt")
     with pytest.raises(UsageError, match=r"notes\.txt"):
         folder.remove_shards()
     assert (folder.shards / "notes.txt").read_text() == "mine"

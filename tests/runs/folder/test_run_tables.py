@@ -39,3 +39,23 @@ def test_a_count_that_is_none_is_refused(tmp_path: Path, column: str, votes: str
     table.write_text("\n".join(",".join(row) for row in (names, {**good, column: votes}.values())))
     with pytest.raises(ValueError, match=f"{column} of row 1 is '{votes}', not a whole number"):
         read_scores(table)
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        ("a,1,kept\nb,0,splendid", "row 2 is 'splendid', and its keep is 0"),
+        ("a,1,dropped\nb,0,dropped", "row 1 is 'dropped', and its keep is 1"),
+        ("a,1,unsure\nb,0,unsure", ""),
+    ],
+    ids=["odd word", "contradiction", "fine"],
+)
+def test_verdicts_fit_what_was_kept(tmp_path: Path, rows: str, says: str):
+    table = tmp_path / "scores.csv"
+    header = "episode,keep,verdict,confidence,votes,seed,return,length,borderline"
+    table.write_text("\n".join([header, *(f"{row},0.5,3,0,2.5,10,0" for row in rows.split("\n"))]))
+    if not says:
+        assert read_scores(table).verdict == ["unsure", "unsure"]
+        return
+    with pytest.raises(ValueError, match=says):
+        read_scores(table)

@@ -119,7 +119,7 @@ def _names(path: Path) -> list[Path]:
 def _run_around(place: Path) -> RunFolder | None:
     if not (place.parent / "run.json").is_file():
         return None
-    from pubc.runs.folder.run_files import DRAFT
+    from pubc.runs.folder.run_files import FILES
     from pubc.runs.folder.run_folder import RunFolder, is_run
 
     try:
@@ -128,7 +128,7 @@ def _run_around(place: Path) -> RunFolder | None:
     except DataError:
         return None  # somebody else's run.json
     if not (place.parent / MANIFEST).exists():
-        ours = any(fits(name, DRAFT.names) for name in (place.name, f"{place.name}/part"))
+        ours = any(fits(name, FILES) for name in (place.name, f"{place.name}/part"))
         return RunFolder(place.parent) if ours else None
     files = read_manifest(place.parent)["files"]
     ours = any(name == place.name or name.startswith(f"{place.name}/") for name in files)

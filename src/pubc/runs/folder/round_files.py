@@ -19,9 +19,9 @@ from pubc.formats.core.findings import Findings
 from pubc.formats.npz_archive import load_arrays
 from pubc.pu.judge import Cut, Training, Verdict
 from pubc.pu.rounds import Round
-from pubc.storage import append_lines, atomic_file, hash_file, parse_json
+from pubc.storage import atomic_file, hash_file, parse_json
 
-__all__ = ["UNREADABLE", "read_rounds", "save_round", "stored_arrays"]
+__all__ = ["UNREADABLE", "read_rounds", "save_round", "sealed_lines", "stored_arrays"]
 
 UNREADABLE = (
     KeyError,
@@ -43,6 +43,7 @@ UNREADABLE = (
 
 _EVIDENCE = ("history", "seed_history", "first", "seed_first")
 _SIDES = ("positive", "rest")
+_LINES = "rounds.jsonl"
 _NOBODY = np.zeros(0, dtype=np.bool_)
 _DIGEST, _QUESTION, _SEAL = "sha256", "question", "seal"
 """No manifest speaks for the rounds of a run that is not finished, so each line speaks for its
@@ -50,7 +51,15 @@ arrays, for its run and for itself. Lines of earlier versions have none of these
 
 
 def save_round(folder: Path, done: Round, question: str) -> None:
-    """Keep a finished round: its arrays first, then its line, which says whose round it is."""
+    """Keep a finished round: its line says whose round it is, and what its arrays will be.
+
+    The arrays get their name last: until then the line counts for nothing.
+
+    Raises:
+        DataError: The lines before it are not as they were written.
+        UsageError: Something is where its arrays go.
+        EnvironmentFailure: The disk said no.
+    """
     name = _arrays_name(done.number)
     (folder / "rounds").mkdir(exist_ok=True)
     verdict, cut = done.verdict, done.cut
@@ -64,28 +73,60 @@ def save_round(folder: Path, done: Round, question: str) -> None:
         **{key: getattr(verdict, key) for key in _EVIDENCE},
         **dict(zip(_SIDES, sides, strict=True)),
     }
-    with atomic_file(folder / name, overwrite=True) as new, new.open("wb") as file:
-        np.savez(file, allow_pickle=False, **arrays)
-    line = {
-        "round": done.number,
-        "threshold": cut.threshold,
-        "reason": cut.reason,
-        "cut_status": cut.status,
-        "evidence": cut.evidence,
-        "attempt": done.attempt,
-        "held_out": verdict.held_out,
-        "status": done.status,
-        "kept": done.kept,
-        "changed": done.changed,
-        "arrays": name,
-        "training": [
-            {"network": t.network, "loss": list(t.loss), "updates": t.updates}
-            for t in verdict.training
-        ],
-        _DIGEST: hash_file(folder / name),
-        _QUESTION: question,
-    }
-    append_lines(folder / "rounds.jsonl", {**line, _SEAL: _seal(line)}, own=True)
+    with atomic_file(folder / name) as new:
+        with new.open("wb") as file:
+            np.savez(file, allow_pickle=False, **arrays)
+        line = {
+            "round": done.number,
+            "threshold": cut.threshold,
+            "reason": cut.reason,
+            "cut_status": cut.status,
+            "evidence": cut.evidence,
+            "attempt": done.attempt,
+            "held_out": verdict.held_out,
+            "status": done.status,
+            "kept": done.kept,
+            "changed": done.changed,
+            "arrays": name,
+            "training": [
+                {"network": t.network, "loss": list(t.loss), "updates": t.updates}
+                for t in verdict.training
+            ],
+            _DIGEST: hash_file(new),
+            _QUESTION: question,
+        }
+        _write_lines(folder, [*_earlier(folder, done.number), {**line, _SEAL: _seal(line)}])
+
+
+def _earlier(folder: Path, number: int) -> list[dict[str, Any]]:
+    """The lines before a round; one of its own that a kill left without arrays goes."""
+    try:
+        return sealed_lines(folder)[: number - 1]
+    except UNREADABLE as error:
+        raise _unreadable(folder, error, number) from None
+
+
+def _write_lines(folder: Path, lines: Sequence[dict[str, Any]]) -> None:
+    text = "".join(json.dumps(line, allow_nan=False) + "\n" for line in lines)
+    with atomic_file(folder / _LINES, overwrite=True) as new:
+        new.write_text(text, encoding="utf-8")
+
+
+def sealed_lines(folder: Path) -> list[dict[str, Any]]:
+    """The lines of rounds.jsonl, if every one of them is as it was written.
+
+    Raises:
+        ValueError: One is not, or is half a line, which pubc never leaves.
+        KeyError: One lacks something.
+    """
+    path = folder / _LINES
+    if not path.exists():
+        return []
+    data = path.read_bytes()
+    lines = [parse_json(line) for line in data.split(b"\n")[:-1]]
+    if not data.endswith(b"\n") or any(line[_SEAL] != _seal(line) for line in lines):
+        raise ValueError("a line is not as pubc wrote it: its seal does not fit")
+    return lines
 
 
 def read_rounds(folder: Path, trajectories: int, question: str | None = None) -> list[Round]:
@@ -100,22 +141,31 @@ def read_rounds(folder: Path, trajectories: int, question: str | None = None) ->
         DataError: A round's arrays do not fit its line or the number of trajectories, or either
             was changed since.
     """
-    path = folder / "rounds.jsonl"
+    path = folder / _LINES
     if not path.exists():
         return []
-    found = []
-    for number, line in enumerate(_whole_lines(path), 1):
+    found: list[Round] = []
+    lines = _whole_lines(path)
+    for number, line in enumerate(lines, 1):
         try:
-            found.append(_round(folder, parse_json(line), number, trajectories, question))
+            told = parse_json(line)
+            last = question is not None and number == len(lines)
+            if last and not (folder / _arrays_name(number)).exists():
+                break  # killed before the arrays had their name
+            found.append(_round(folder, told, number, trajectories, question))
         except UNREADABLE as error:
-            raise DataError(
-                f"{path}: line {number} cannot be read back ({type(error).__name__}: {error}). "
-                f"`pubc verify {folder}` says which file was changed; a run that is not "
-                "finished starts anew with --force.",
-                code="bad_round",
-                index=number,
-            ) from None
+            raise _unreadable(folder, error, number) from None
     return found
+
+
+def _unreadable(folder: Path, error: Exception, number: int) -> DataError:
+    return DataError(
+        f"{folder / _LINES}: line {number} cannot be read back ({type(error).__name__}: {error}). "
+        f"`pubc verify {folder}` says which file was changed; if the run is not finished, move it "
+        "away and begin anew.",
+        code="bad_round",
+        index=number,
+    )
 
 
 def _round(

@@ -195,6 +195,8 @@ def check_same(
         ("the data", before["data"]["fingerprint"], now["data"]["fingerprint"]),
         ("the seeds", before["seed"]["ids"], now["seed"]["ids"]),
         ("what is known to be bad", before.get("bad"), now["bad"]),
+        ("the marks", before.get("marks"), now.get("marks")),
+        ("the recipe", question_of(before), question_of(now)),
     ]
     for what, old, new in same:
         if old != new:

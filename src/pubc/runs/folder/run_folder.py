@@ -1,41 +1,35 @@
 """A run on disk: what is written when, and how an interrupted run finds its way back.
 
 docs/run-folder.md describes the files. Order is what makes a kill harmless: networks are
-shelved as they finish, a round's arrays come before its line in rounds.jsonl, results come
-after all rounds, and the manifest comes last.
+shelved as they finish, a round's line in rounds.jsonl comes before its arrays, results come
+after all rounds and after the list that speaks for them, and the manifest comes last.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-from numpy.lib import format as npy
-from numpy.typing import NDArray
 
 from pubc.errors import DataError, UsageError
 from pubc.pu.rounds import Round
 from pubc.runs.folder.document_types import check_complete, check_types
 from pubc.runs.folder.round_files import read_rounds, save_round
-from pubc.runs.folder.run_files import DRAFT, ENDING, KIND
+from pubc.runs.folder.run_files import ADDED, DRAFT, KIND, unproven
+from pubc.runs.folder.run_results import seal_run, staged_results
 from pubc.storage import (
     MANIFEST,
-    atomic_file,
     claim,
     read_json,
     read_manifest,
     replaced_mark,
     said_to_replace,
-    seal,
     take_place,
     verify,
     write_sealed,
 )
 from pubc.storage.disk import remove
-from pubc.trajectory import TrajectorySet
 
 __all__ = ["RunFolder", "is_run"]
 
@@ -70,24 +64,15 @@ class RunFolder:
         mark = {} if self.final is None else replaced_mark(self.final, "run.json")
         write_sealed(self.path / "run.json", {**document, **mark})
 
-    def begin_results(self, document: Mapping[str, Any]) -> None:
-        """Write down that results follow: from here on files of their names are ours.
-
-        Raises:
-            UsageError: Somebody put something where they go.
-        """
-        if (self.path / "run.json").exists():
-            self.check_own()
-        write_sealed(self.path / "run.json", {**document, **self._replaces(), ENDING: True})
-
     def remove_shards(self) -> None:
         """Remove what the workers of an engine left.
 
         Raises:
+            DataError: Something there was changed.
             UsageError: Somebody put something there.
         """
         if self.shards.exists():
-            self.check_own()
+            self.check_own(f"{self.shards.name}/")
             remove(self.shards)
 
     def _replaces(self) -> dict[str, str]:
@@ -98,18 +83,27 @@ class RunFolder:
             return said_to_replace(read_json(self.path / "run.json"))
         return replaced_mark(self.final, "run.json")
 
-    def check_own(self) -> None:
+    def check_own(self, under: str = "") -> None:
         """See that an unfinished run is as it left itself, and that nothing was added to it.
 
+        Args:
+            under: Only what lies under names that begin so.
+
         Raises:
-            DataError: Its run.json was changed.
+            DataError: A file was changed, or is another run's.
             UsageError: Something was added.
         """
-        added = DRAFT.strangers(self.path)
-        if added:
-            raise UsageError(
-                f"{self.path} holds {added[0]}, which this unfinished run did not write and might "
-                "replace. Move it away."
+        for fault in unproven(self.path, under):
+            if fault.reason == ADDED:
+                raise UsageError(
+                    f"{self.path} holds {fault.file}, which this unfinished run did not write and "
+                    "might replace. Move it away."
+                )
+            raise DataError(
+                f"{self.path} holds {fault.file}, which is not as this unfinished run wrote it. "
+                "Move the run away and begin anew.",
+                code="changed",
+                field=fault.file,
             )
 
     def read(self) -> dict[str, Any]:
@@ -155,28 +149,6 @@ class RunFolder:
             DataError: A network was changed, is missing, or was added.
         """
         self.check_parts(f"{self.shelf.name}/", code="bad_weights")
-
-    def check_unsealed_networks(self, question: str) -> None:
-        """See that the networks of a run that goes on, and its shards, are as it left them.
-
-        Args:
-            question: What the run asks; a network that was trained for another is none of it.
-
-        Raises:
-            DataError: One was changed, or is another run's.
-        """
-        from pubc.nets.files import load_tensors
-
-        for path in sorted([*self.shelf.glob("*.safetensors"), *self.shards.glob("*.safetensors")]):
-            try:
-                _, about = load_tensors(path)
-                if about.get("question") != question:
-                    raise DataError(f"{path}: of another run.", code="bad_weights")
-            except DataError as error:
-                raise DataError(
-                    f"{path}: not the network that the run left there. Begin anew with --force.",
-                    code="bad_weights",
-                ) from error
 
     def check_parts(self, *names: str, code: str = "changed") -> None:
         """See that parts of a finished run are as it left them.
@@ -224,31 +196,22 @@ class RunFolder:
         """
         return read_rounds(self.path, trajectories, question)
 
-    def write_steps(self, blocks: Iterator[NDArray[np.float32]], steps: int) -> None:
-        """Stream a value per step to steps.npy."""
-        header = {"descr": "<f4", "fortran_order": False, "shape": (steps,)}
-        with atomic_file(self.path / "steps.npy", overwrite=True) as new, new.open("wb") as file:
-            npy.write_array_header_1_0(file, header)
-            for block in blocks:
-                file.write(np.ascontiguousarray(block, dtype="<f4").data)
-
-    def write_borderline(
-        self, trajectories: TrajectorySet, positions: NDArray[np.int64], values: Iterator[Any]
-    ) -> None:
-        """Keep the steps of a few unsure trajectories, so that a report can show where."""
-        flat = np.concatenate(list(values)) if len(trajectories) else np.zeros(0, np.float32)
-        path = self.path / "borderline_steps.npz"
-        with atomic_file(path, overwrite=True) as new, new.open("wb") as file:
-            np.savez(file, allow_pickle=False, positions=positions, values=flat)
-
     def finish(
-        self, document: Mapping[str, Any], report: Callable[[], object] = lambda: None
+        self,
+        document: Mapping[str, Any],
+        report: Callable[[Path], object] = lambda stage: None,
     ) -> None:
-        """Write the last word, let a report be drawn of it, seal the folder, and take its place."""
+        """Write the last word, have a report of it drawn, seal the folder, and take its place.
+
+        Args:
+            document: run.json as the run ended.
+            report: Draws the report of the run into the folder that it is given.
+        """
         mark = self._replaces()
         write_sealed(self.path / "run.json", {**document, **mark})
-        report()
-        seal(self.path, kind=KIND, about=mark, names=DRAFT.names)
+        with staged_results(self.path) as stage:
+            report(stage)
+        seal_run(self.path, mark)
         self.take_place()
 
     def take_place(self) -> None:

@@ -145,6 +145,11 @@ def read_scores(path: Path) -> Scores:
     number = {name: _floats(name, columns[name]) for name in _NUMBERS}
     sources = columns.get("source")
     keep = number["keep"] == 1
+    verdict = columns.get("verdict", verdicts(keep, np.zeros_like(keep)))
+    for row, (said, kept) in enumerate(zip(verdict, keep, strict=True)):
+        if said not in ("unsure", "kept" if kept else "dropped"):
+            told = f"{said[:40]!r}, and its keep is {kept:d}"
+            raise ValueError(f"scores.csv: row {row + 1} is {told}")
     return Scores(
         ids=[_unguarded(word) for word in columns["episode"]],
         confidence=number["confidence"],
@@ -155,7 +160,7 @@ def read_scores(path: Path) -> Scores:
         lengths=number["length"].astype(np.int64),
         sources=None if sources is None else [_unguarded(word) for word in sources],
         borderline=number["borderline"] == 1,
-        verdict=columns.get("verdict", verdicts(keep, np.zeros_like(keep))),
+        verdict=verdict,
         reason=columns.get("reason", [""] * len(rows)),
     )
 
