@@ -141,6 +141,35 @@ except KeyboardInterrupt:
         assert (done.returncode, done.stderr) == (5, "")
 
 
+def test_a_library_that_turns_an_interrupt_into_bad_data_is_seen_through():
+    """As safetensors does where a signal strikes while it looks at torch."""
+    program = """
+import os, signal, sys
+from pubc.cli.main import main
+from pubc.errors import DataError
+import pubc.cli.data.inspect_command as command
+
+def run(self):
+    try:
+        os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+    except KeyboardInterrupt:
+        raise DataError("no shape of a storage", code="bad_weights") from None
+
+real = command.Inspect.run
+command.Inspect.run = run
+first = main(["inspect", sys.argv[2]])
+command.Inspect.run = real
+second = main(["inspect", "nowhere.npz"])
+sys.exit(10 * first + second)
+"""
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        words = [sys.executable, "-c", program, name, "any.npz"]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+        assert done.returncode in (52, 53), done.stderr  # interrupted, then a mistake of its own
+        assert done.stderr.startswith("pubc: interrupted.\n")
+        assert done.stderr.count("interrupted") == 1
+
+
 @pytest.mark.parametrize("files", [10, 20, 40, 64])
 def test_a_limit_on_open_files_is_one_sentence_or_enough(files, tmp_path):
     run = ["--out", str(tmp_path / "run"), "--seed-episodes", "0", "--engine", "processes"]

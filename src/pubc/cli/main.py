@@ -27,6 +27,7 @@ from pubc.cli.startup import (
     check_torch_limit,
     forget_odd_settings,
     tidy_torch,
+    was_interrupted,
 )
 from pubc.errors import (
     EnvironmentFailure,
@@ -128,6 +129,8 @@ def _run(words: list[str]) -> int:
 
 def _ours(error: BaseException) -> PubcError:
     """What went wrong as one of the errors that pubc has words for."""
+    if was_interrupted() and not isinstance(error, InterruptedRun):
+        return InterruptedRun("interrupted.")
     if isinstance(error, PubcError):
         return error
     # A library that was interrupted while it loaded says that it could not be loaded.

@@ -25,7 +25,10 @@ __all__ = [
     "check_torch_limit",
     "forget_odd_settings",
     "tidy_torch",
+    "was_interrupted",
 ]
+
+_heard = threading.Event()
 
 _LOADING = 64 << 20
 _PER_CORE = 40 << 20
@@ -63,6 +66,7 @@ _LEARNING = ("demo", "filter", "score", "train", "evaluate", "compare", "export"
 
 def begin_quietly() -> None:
     """From here on an interrupt ends the process at once, with one sentence and exit code 5."""
+    _heard.clear()
     if _ours_to_set():
         listen()
 
@@ -74,6 +78,7 @@ def begin_work() -> None:
     """
 
     def stop(number: int, frame: object) -> None:
+        _heard.set()
         if number == getattr(signal, "SIGXCPU", None):
             # It comes again every second, also while the process ends.
             signal.signal(number, signal.SIG_IGN)
@@ -82,11 +87,20 @@ def begin_work() -> None:
     if threading.current_thread() is not threading.main_thread():
         return  # only the main thread may; a program that calls main() elsewhere decides
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, stop)
     for name in ("SIGTERM", "SIGHUP", "SIGXCPU"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), stop)
     _hear_lost_interrupts()
+
+
+def was_interrupted() -> bool:
+    """Whether an interrupt came since the command began to work.
+
+    A library in C that is struck inside may say that its file is bad: whatever a command ends with
+    after that, it ends because somebody stopped it.
+    """
+    return _heard.is_set()
 
 
 def check_limits() -> None:
