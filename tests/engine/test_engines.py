@@ -24,10 +24,10 @@ def without_ray(name: str) -> pytest.MarkDecorator:
 
 @pytest.fixture(scope="module", params=[pytest.param(n, marks=without_ray(n)) for n in ENGINES])
 def engine(request):
-    polite = signal.getsignal(signal.SIGTERM)
+    polite, ctrl_c = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
     before = psutil.Process().children()
     with open_engine(request.param, workers=2) as opened:
-        opened.name, opened.polite = request.param, polite
+        opened.name, opened.polite, opened.ctrl_c = request.param, polite, ctrl_c
         yield opened
         # Not the children of children from before: a browser of other tests starts some by itself.
         roots = [process for process in psutil.Process().children() if process not in before]
@@ -126,7 +126,7 @@ def test_only_this_user_of_this_machine_can_reach_what_was_started(workers):
 
 def test_ctrl_c_and_polite_kills_stay_the_programs_own(workers):
     assert signal.getsignal(signal.SIGTERM) == workers.polite
-    assert signal.getsignal(signal.SIGINT) == signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) == workers.ctrl_c
 
 
 def _answer_to_a_stranger() -> str:

@@ -129,7 +129,7 @@ def _run(words: list[str]) -> int:
 
 def _ours(error: BaseException) -> PubcError:
     """What went wrong as one of the errors that pubc has words for."""
-    if was_interrupted() and not isinstance(error, InterruptedRun):
+    if was_interrupted() and not isinstance(error, InterruptedRun | EnvironmentFailure):
         return InterruptedRun("interrupted.")
     if isinstance(error, PubcError):
         return error

@@ -97,8 +97,8 @@ def begin_work() -> None:
 def was_interrupted() -> bool:
     """Whether an interrupt came since the command began to work.
 
-    A library in C that is struck inside may say that its file is bad: whatever a command ends with
-    after that, it ends because somebody stopped it.
+    A library in C that is struck inside may say that its file is bad: whatever of the data a
+    command complains of after that, it ends because somebody stopped it.
     """
     return _heard.is_set()
 

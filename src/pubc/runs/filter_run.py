@@ -21,7 +21,8 @@ from pubc.pu.judge import Bench
 from pubc.pu.rounds import Round
 from pubc.runs.filter_config import DEFAULTS, FilterConfig
 from pubc.runs.find_expert import Result, conclude
-from pubc.runs.folder.run_document import check_same, finish_document, question_of, restore
+from pubc.runs.folder.run_document import check_same, finish_document, restore
+from pubc.runs.folder.run_files import question_of
 from pubc.runs.folder.run_folder import RunFolder
 from pubc.runs.folder.run_results import clear_results, staged_results
 from pubc.runs.folder.run_succession import check_place, claim_run, run_to_go_on_with

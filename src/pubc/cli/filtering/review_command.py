@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import sys
+import threading
 import webbrowser
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,6 +86,10 @@ class Review:
             if self.browser:
                 webbrowser.open(address)
 
+        alone = threading.current_thread() is threading.main_thread()
+        if alone and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            # Ctrl-C is how a review ends, and asyncio takes it from Python's own handler alone.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         with contextlib.suppress(KeyboardInterrupt):
             serve(desk, self.port, ready)
         if not self.json:

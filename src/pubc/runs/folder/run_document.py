@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
 import math
 import platform
 from collections.abc import Callable, Mapping
@@ -26,7 +24,7 @@ from pubc.pu.steps.step_settings import StepSettings
 from pubc.runs.filter_config import FilterConfig
 from pubc.runs.find_expert import Prepared, Result
 from pubc.runs.folder.document_types import reading_options
-from pubc.runs.folder.run_files import KIND
+from pubc.runs.folder.run_files import KIND, question_of
 from pubc.runs.seeds import Seeds
 from pubc.select import locate
 from pubc.storage import check_settings
@@ -125,17 +123,6 @@ def _versions(asked: str) -> dict[str, Any]:
             "device": name,
         },
     }
-
-
-def question_of(document: Mapping[str, Any]) -> str:
-    """A hash of what decides every network and every round of a run, whoever works where on it."""
-    places = ("from", "labels")
-    asked = {
-        "data": document["data"]["fingerprint"],
-        "seed": {name: told for name, told in document["seed"].items() if name not in places},
-        **{name: document[name] for name in ("reading", "bad", "recipe", "random_seed")},
-    }
-    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
 
 def restore(document: Mapping[str, Any], given: FilterConfig) -> tuple[Path, FilterConfig]:

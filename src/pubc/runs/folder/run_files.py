@@ -8,6 +8,8 @@ somebody's work: `--force` does not remove it, and `--resume` does not believe i
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,6 +27,7 @@ __all__ = [
     "KIND",
     "RESULTS",
     "listed_results",
+    "question_of",
     "unproven",
 ]
 
@@ -50,6 +53,17 @@ FILES = ("run.json", *_ROUNDS, *_NETWORKS, *_SHARDS, *RESULTS)
 ADDED = "pubc did not write"
 """What is wrong with a file that is of nobody's making but a stranger's."""
 _CHANGED = "is not as pubc wrote it"
+
+
+def question_of(document: Mapping[str, Any]) -> str:
+    """A hash of what decides every network and every round of a run, whoever works where on it."""
+    places = ("from", "labels")
+    asked = {
+        "data": document["data"]["fingerprint"],
+        "seed": {name: told for name, told in document["seed"].items() if name not in places},
+        **{name: document[name] for name in ("reading", "bad", "recipe", "random_seed")},
+    }
+    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
 
 def listed_results(folder: Path) -> dict[str, Any]:
@@ -104,8 +118,6 @@ DRAFT = Draft("run.json", unproven)
 
 def _question(document: Mapping[str, Any]) -> str | None:
     """What the run asks; None where its document does not say, so that nothing is of it."""
-    from pubc.runs.folder.run_document import question_of
-
     try:
         return question_of(document)
     except (KeyError, TypeError, AttributeError, ValueError):
