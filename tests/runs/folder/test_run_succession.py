@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import pubc
+from pubc.cli.main import main
 from pubc.errors import DataError, EnvironmentFailure, UsageError
 from pubc.runs.folder.run_folder import RunFolder
 from pubc.runs.folder.run_results import clear_results, staged_results
@@ -37,13 +38,23 @@ def data(tmp_path):
     return tmp_path / "mixed.npz"
 
 
-@pytest.fixture
-def unfinished(tmp_path, data, capsys):
-    """A run that was killed just before its manifest had its name."""
-    out = tmp_path / "unfinished"
-    assert run(capsys, "filter", data, "--out", out, *WORDS)[0] in (0, 6)
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory):
+    """A run that was killed just before its manifest had its name, beside its data."""
+    from tests.reliability import quick_recipe
+
+    assert quick_recipe
+    folder = tmp_path_factory.mktemp("killed")
+    pubc.save(folder / "mixed.npz", pile([4, 4], steps=30, states=2))
+    out = folder / "unfinished"
+    assert main(["filter", str(folder / "mixed.npz"), "--out", str(out), *WORDS]) in (0, 6)
     (out / "manifest.json").rename(out / "coming.json")
     return out
+
+
+@pytest.fixture
+def unfinished(killed, tmp_path):
+    return Path(shutil.copytree(killed, tmp_path / "unfinished"))
 
 
 def put(folder, name):
