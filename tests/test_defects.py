@@ -110,11 +110,8 @@ def test_e5_help_ends_with_examples_and_shows_no_types_of_python(capsys, command
     assert all(line.startswith(f"  pubc {command}") for line in tail)
 
 
-def complete(shell: str, line: str, folder: Path) -> list[str]:
+def complete(script: Path, line: str) -> list[str]:
     """What bash would offer for the last word of a line."""
-    script = folder / "completion.bash"
-    made = [sys.executable, "-m", "pubc", "completion", shell]
-    script.write_text(subprocess.run(made, capture_output=True, text=True, check=True).stdout)
     words = line.split(" ")
     asked = (
         f"source {script}; COMP_WORDS=({' '.join(map(shlex.quote, words))}); "
@@ -125,10 +122,13 @@ def complete(shell: str, line: str, folder: Path) -> list[str]:
 
 
 def test_e5_bash_completes_commands_flags_and_choices(tmp_path):
-    assert complete("bash", "pubc ins", tmp_path) == ["inspect"]
-    assert complete("bash", "pubc filter data.npz --seed-e", tmp_path) == ["--seed-episodes"]
-    assert complete("bash", "pubc filter data.npz --device c", tmp_path) == ["cpu", "cuda"]
-    assert complete("bash", "pubc filter --obs", tmp_path) == ["--observation-keys"]
+    script = tmp_path / "completion.bash"
+    made = [sys.executable, "-m", "pubc", "completion", "bash"]
+    script.write_text(subprocess.run(made, capture_output=True, text=True, check=True).stdout)
+    assert complete(script, "pubc ins") == ["inspect"]
+    assert complete(script, "pubc filter data.npz --seed-e") == ["--seed-episodes"]
+    assert complete(script, "pubc filter data.npz --device c") == ["cpu", "cuda"]
+    assert complete(script, "pubc filter --obs") == ["--observation-keys"]
 
 
 def test_e5_every_shell_is_told_every_flag(capsys):

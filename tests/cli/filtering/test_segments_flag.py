@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import pubc
+import tests.reliability.quick_recipe  # noqa: F401
 from pubc.cli.main import main
 from tests.pu.steps.lapsing import lapsing
 
-QUICK = ["--recipe", "paper", "--classifiers", "1", "--max-rounds", "1", "--workers", "1"]
+QUICK = ["--recipe", "quick", "--workers", "1"]
 
 
 @pytest.fixture(scope="module")

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 import pubc
+import tests.reliability.quick_recipe  # noqa: F401
 from pubc.cli.main import main
 from pubc.formats.parquet.parquet_read import arrow
 from pubc.storage import verify
 from tests.pu.steps.lapsing import lapsing
 
-QUICK = ["--recipe", "paper", "--classifiers", "1", "--max-rounds", "1", "--workers", "1"]
+QUICK = ["--recipe", "quick", "--workers", "1"]
 
 
 @pytest.fixture(scope="module")
