@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 _heard = threading.Event()
-
+"""Set by an interrupt, from the moment that a command works."""
 _LOADING = 64 << 20
 _PER_CORE = 40 << 20
 """Bytes of addresses that loading numpy takes, and for each thread that its OpenBLAS starts."""
