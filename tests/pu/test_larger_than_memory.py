@@ -75,11 +75,11 @@ def peak_of(path: Path, out: Path, training: str, *flags: str) -> int:
     return int(done.stderr.split()[-1])
 
 
-def test_a_store_is_not_held(tmp_path: Path):
-    """A process that filters a small file takes 430 MiB, this one 616; `auto` trains little."""
-    path, _ = write_store(tmp_path, 160)
+def test_three_hundred_mebibytes_are_not_held(tmp_path: Path):
+    """A process that filters a small file takes 430; here `auto` trains little."""
+    path, _ = write_store(tmp_path, 300)
     # What is held of a trajectory is a fixed number of steps, with room to work on them.
-    assert peak_of(path, tmp_path / "run", "brisk") < 700
+    assert peak_of(path, tmp_path / "run", "brisk") < 850
 
 
 @pytest.mark.slow

@@ -372,6 +372,16 @@ def test_what_somebody_puts_into_a_run_at_work_is_not_sealed_and_stays(tmp_path)
     assert notes.read_text() == "mine"
 
 
+def test_words_that_somebody_edited_in_a_run_at_work_stay(tmp_path):
+    folder = claim_run(tmp_path / "run", force=False)
+    folder.begin({"kind": "filter", "status": "running"})
+    mine = (tmp_path / "run" / "run.json").read_text().replace("running", "dreaming")
+    (tmp_path / "run" / "run.json").write_text(mine)
+    with pytest.raises(DataError, match="not as pubc wrote it"):
+        folder.finish({"kind": "filter", "status": "converged"})
+    assert (tmp_path / "run" / "run.json").read_text() == mine
+
+
 def test_a_run_that_came_to_the_place_since_force_was_given_stays(earlier):
     folder = claim_run(earlier, force=True)
     folder.begin({"kind": "filter", "status": "running"})

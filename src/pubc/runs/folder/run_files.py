@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from pubc.errors import DataError
-from pubc.storage import Draft, Fault, agrees, fits, read_sealed, strangers
+from pubc.storage import Draft, Fault, agrees, fits, hash_file, read_sealed, strangers
 
 __all__ = [
-    "ADDED",
     "COMING",
     "DRAFT",
     "FILES",
+    "FOREIGN",
     "KEPT_FILES",
     "KIND",
     "RESULTS",
@@ -50,8 +50,8 @@ RESULTS = (
 """Patterns of what a run comes to at its end."""
 FILES = ("run.json", *_ROUNDS, *_NETWORKS, *_SHARDS, *RESULTS)
 """Patterns of every file of a run but its manifest."""
-ADDED = "pubc did not write"
-"""What is wrong with a file that is of nobody's making but a stranger's."""
+FOREIGN = "pubc did not write"
+"""What is wrong with a file of a stranger."""
 _CHANGED = "is not as pubc wrote it"
 
 
@@ -105,7 +105,7 @@ def unproven(folder: Path, under: str = "") -> list[Fault]:
         elif fits(name, RESULTS) and name in results:
             proven = agrees(folder / name, results[name])
         else:
-            faults.append(Fault(name, ADDED))
+            faults.append(Fault(name, FOREIGN))
             continue
         if not proven:
             faults.append(Fault(name, _CHANGED))
@@ -137,8 +137,6 @@ def _proven_rounds(folder: Path, question: str | None) -> dict[str, str]:
 
 
 def _is_round(folder: Path, name: str, rounds: Mapping[str, str]) -> bool:
-    from pubc.storage import hash_file
-
     path = folder / name
     if name not in rounds or path.is_symlink() or not path.is_file():
         return False

@@ -16,13 +16,14 @@ from pubc.errors import DataError, UsageError
 from pubc.pu.rounds import Round
 from pubc.runs.folder.document_types import check_complete, check_types
 from pubc.runs.folder.round_files import read_rounds, save_round
-from pubc.runs.folder.run_files import ADDED, DRAFT, KIND, unproven
+from pubc.runs.folder.run_files import DRAFT, FOREIGN, KIND, unproven
 from pubc.runs.folder.run_results import seal_run, staged_results
 from pubc.storage import (
     MANIFEST,
     claim,
     read_json,
     read_manifest,
+    read_sealed,
     replaced_mark,
     said_to_replace,
     take_place,
@@ -94,7 +95,7 @@ class RunFolder:
             UsageError: Something was added.
         """
         for fault in unproven(self.path, under):
-            if fault.reason == ADDED:
+            if fault.reason == FOREIGN:
                 raise UsageError(
                     f"{self.path} holds {fault.file}, which this unfinished run did not write and "
                     "might replace. Move it away."
@@ -206,7 +207,14 @@ class RunFolder:
         Args:
             document: run.json as the run ended.
             report: Draws the report of the run into the folder that it is given.
+
+        Raises:
+            DataError: Somebody edited its run.json while it was at work.
+            UsageError: Somebody put something where the report goes.
+            EnvironmentFailure: The disk said no.
         """
+        if (self.path / "run.json").exists():
+            read_sealed(self.path / "run.json")
         mark = self._replaces()
         write_sealed(self.path / "run.json", {**document, **mark})
         with staged_results(self.path) as stage:
