@@ -10,7 +10,7 @@ def main() -> int:
     """Run the command that the shell names; the exit code."""
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # ends us without a word or a trace
-    from pubc.cli.early_interrupt import listen, listen_to_the_end
+    from pubc.cli.early_interrupt import leave_now, listen, listen_to_the_end
 
     listen()
     from pubc.cli.standard_streams import mend_streams
@@ -18,8 +18,11 @@ def main() -> int:
     mend_streams()
     from pubc.cli.main import main as run
 
-    code = run()
-    listen_to_the_end()
+    try:
+        code = run()
+        listen_to_the_end()
+    except KeyboardInterrupt:  # in the moment between the two
+        leave_now(_signal.SIGINT, None)
     return code
 
 

@@ -170,6 +170,21 @@ sys.exit(10 * first + second)
         assert done.stderr.count("interrupted") == 1
 
 
+def test_an_interrupt_between_the_last_word_and_the_end_is_one_sentence():
+    program = """
+import pubc.cli.main
+
+def main():
+    raise KeyboardInterrupt
+
+pubc.cli.main.main = main
+from pubc.__main__ import main as program
+program()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (5, "pubc: interrupted.\n")
+
+
 @pytest.mark.parametrize("files", [10, 20, 40, 64])
 def test_a_limit_on_open_files_is_one_sentence_or_enough(files, tmp_path):
     run = ["--out", str(tmp_path / "run"), "--seed-episodes", "0", "--engine", "processes"]

@@ -9,7 +9,7 @@ import _signal  # type: ignore[import-not-found]  # `signal` loads much more
 import os
 import sys
 
-__all__ = ["INTERRUPTED", "leave", "listen", "listen_to_the_end"]
+__all__ = ["INTERRUPTED", "leave", "leave_now", "listen", "listen_to_the_end"]
 
 INTERRUPTED = 5
 """The exit code of an interrupted command."""
@@ -22,10 +22,11 @@ def leave(number: int, frame: object) -> None:
         if "--json" in sys.argv:
             os.write(1, _DOCUMENT)
     finally:  # also where nobody can be told
-        _leave_now(number, frame)
+        leave_now(number, frame)
 
 
-def _leave_now(number: int, frame: object) -> None:
+def leave_now(number: int, frame: object) -> None:
+    """End the process at once; what it had to say was said."""
     try:
         os.write(2, b"pubc: interrupted.\n")
     finally:
@@ -45,4 +46,4 @@ def listen_to_the_end() -> None:
     """The command is done, and Python takes itself apart: an exception there would be a trace."""
     for number in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGXCPU):
         if _signal.getsignal(number) != _signal.SIG_IGN:
-            _signal.signal(number, _leave_now)
+            _signal.signal(number, leave_now)
