@@ -70,19 +70,12 @@ def tell(out):
     """How far the stacks are that are not done."""
     for listed in sorted((out / "cache" / "stacks").glob("*.json")):
         members = len(json.loads(listed.read_text())["policies"])
-        metrics = listed.with_suffix(".training") / "metrics.jsonl"
-        lines = metrics.read_text().splitlines() if metrics.is_file() else []
-        kept = [path.name for path in checkpoints(listed)]
-        last = json.loads(lines[-1]) if lines else {"epoch": 0, "updates": 0}
-        print(
-            f"stack {listed.stem} of {members}: {last['updates']:,} updates, epoch "
-            f"{last['epoch']}, checkpoints {' '.join(kept) or 'none'}",
-            flush=True,
-        )
+        kept = [path.stem for path in checkpoints(listed)]
+        print(f"stack {listed.stem} of {members}: {' '.join(kept) or 'no checkpoint'}", flush=True)
 
 
 def checkpoints(listed):
-    return sorted(listed.with_suffix(".training").glob("checkpoint-*"))
+    return sorted(listed.with_suffix(".training").glob("checkpoint-*.safetensors"))
 
 
 def travels(out):
@@ -93,7 +86,7 @@ def travels(out):
                 yield [path] if path.is_file() else files_in(path)
     for listed in sorted((out / "cache" / "stacks").glob("*.json")):
         for newest in checkpoints(listed)[-1:]:
-            yield [listed, *files_in(newest)]
+            yield [listed, newest.with_name("work.json"), newest]
 
 
 def files_in(folder):
@@ -107,7 +100,7 @@ def pack(out, into, piece, total):
         for group in travels(out):
             taken = sum(len(zlib.compress(path.read_bytes(), 1)) + HEADER for path in group)
             if taken > room:
-                left_out.append(str(group[-1].parent.relative_to(out)))
+                left_out.append(str(group[-1].relative_to(out)))
                 continue
             room -= taken
             for path in group:

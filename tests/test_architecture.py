@@ -19,7 +19,7 @@ LAYERS = [
     {"policies", "collect", "pu"},
     {"acting", "labels_file"},
     {"formats", "select", "nets", "metrics", "results", "engine", "zoo", "labels"},
-    {"trajectory"},
+    {"trajectory", "tensor_files"},
     {"storage"},
     {"errors", "streams", "threads", "version"},
 ]

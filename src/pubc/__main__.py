@@ -16,6 +16,9 @@ def main() -> int:
     from pubc.cli.standard_streams import mend_streams
 
     mend_streams()
+    from pubc.cli.memory_guard import guard_memory
+
+    guard_memory()
     from pubc.cli.main import main as run
 
     try:

@@ -165,11 +165,11 @@ SCORE = f"{WRITTEN['score', 'out']} --engine processes --workers 1"
 COLLECT = WRITTEN["collect", "out"]
 BESIDE = [
     (TRAIN, "folder.training", "metrics.jsonl"),
-    (TRAIN, "folder.training", "checkpoint-000500/model.bin"),
-    (f"{TRAIN} --resume", "folder.training", "checkpoint-000500/model.bin"),
+    (TRAIN, "folder.training", "checkpoint-000500.safetensors"),
+    (f"{TRAIN} --resume", "folder.training", "checkpoint-000500.safetensors"),
     (f"{TRAIN} --resume", "folder.training", ".env"),
     (f"{TRAIN} --random-seeds 0,1", "folder.training", "metrics.jsonl"),
-    (f"{TRAIN} --random-seeds 0,1 --resume", "folder.training", "checkpoint-000500/state.json"),
+    (f"{TRAIN} --random-seeds 0,1 --resume", "folder.training", "checkpoint-000501.safetensors"),
     (SCORE, ".file.csv.shards", "thesis"),
     (SCORE, ".file.csv.shards", ".git/HEAD"),
     (COLLECT, ".file.npz.parts", "00-E-0000000x1.safetensors"),

@@ -310,3 +310,18 @@ def test_libraries_do_not_complain_of_odd_settings(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "libgomp" not in done.stderr
     assert "a library warns" not in done.stderr
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_command_that_was_made_deaf_to_a_signal_goes_on(name: str):
+    program = f"""
+import os, signal
+from pubc.cli.startup import begin_work
+
+signal.signal(signal.{name}, signal.SIG_IGN)  # as nohup does
+begin_work()
+os.kill(os.getpid(), signal.{name})
+print("goes on")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "goes on\n")

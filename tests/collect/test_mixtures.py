@@ -183,6 +183,24 @@ def test_the_parts_of_another_request_are_not_mixed_in(tmp_path: Path):
         next(collecting(replace(STEPS, random_seed=5), tmp_path / "x.npz"))
 
 
+def test_a_part_that_somebody_edited_is_named_and_stays(tmp_path: Path):
+    first = collecting(STEPS, tmp_path / "x.npz")
+    work = work_folder(tmp_path / "x.npz")
+    while not list(work.glob("*.safetensors")):
+        next(first)
+    first.close()
+    part = min(work.glob("*.safetensors"))
+    edited = part.read_bytes()[:-1] + b"?"
+    part.write_bytes(edited)
+    for overwrite in (False, True):
+        with pytest.raises(UsageError, match=rf"{part.name}, which is not as pubc wrote it"):
+            next(collecting(STEPS, tmp_path / "x.npz", overwrite=overwrite))
+    assert part.read_bytes() == edited
+    part.unlink()
+    assert collect(STEPS, tmp_path / "x.npz").steps == 1400
+    assert not work.exists()
+
+
 def test_what_came_to_be_there_since_a_kill_stays(tmp_path: Path):
     first = collecting(STEPS, tmp_path / "x.npz")
     while not list(work_folder(tmp_path / "x.npz").glob("*.safetensors")):

@@ -28,9 +28,9 @@ def table(tmp_path: Path) -> dict[str, bytes]:
         "cache/policies/p/manifest.json": b"{}",
         "cache/policies/p/policy/policy.safetensors": rng.bytes(3000),
         "cache/stacks/s.json": b'{"policies": ["p", "q"]}',
-        "cache/stacks/s.training/metrics.jsonl": b'{"epoch": 2, "updates": 2000}',
-        "cache/stacks/s.training/checkpoint-000001/state.safetensors": rng.bytes(5000),
-        "cache/stacks/s.training/checkpoint-000002/state.safetensors": rng.bytes(5000),
+        "cache/stacks/s.training/work.json": b"{}",
+        "cache/stacks/s.training/checkpoint-000001.safetensors": rng.bytes(5000),
+        "cache/stacks/s.training/checkpoint-000002.safetensors": rng.bytes(5000),
     }
     for name, content in files.items():
         path = tmp_path / "table" / name
@@ -51,14 +51,13 @@ def test_everything_but_datasets_and_old_checkpoints_travels(pieces, table, tmp_
     assert all(table[name] == content for name, content in found.items())
     assert set(table) - set(found) == {
         "cache/datasets/d/data.npz",
-        "cache/stacks/s.training/metrics.jsonl",
-        "cache/stacks/s.training/checkpoint-000001/state.safetensors",
+        "cache/stacks/s.training/checkpoint-000001.safetensors",
     }
     sizes = [path.stat().st_size for path in sorted((tmp_path / "pieces").iterdir())]
     assert len(sizes) > 1
     assert set(sizes[:-1]) == {4096}
     pieces.tell(tmp_path / "table")
-    assert "stack s of 2: 2,000 updates, epoch 2" in capsys.readouterr().out
+    assert "stack s of 2: checkpoint-000001 checkpoint-000002" in capsys.readouterr().out
 
 
 def test_checkpoints_that_do_not_fit_are_named_and_left_out(pieces, table, tmp_path, capsys):

@@ -175,7 +175,7 @@ def test_a_flipped_bit_in_a_stored_network_is_found(tmp_path):
     data = bytearray(path.read_bytes())
     data[-3] ^= 1
     path.write_bytes(bytes(data))
-    with pytest.raises(DataError, match="not the network that pubc wrote"):
+    with pytest.raises(DataError, match="not the file that pubc wrote"):
         load_tensors(path)
 
 

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -91,41 +90,60 @@ def test_a_run_killed_at_any_moment_ends_with_the_same_bytes(tmp_path: Path):
     assert files(tmp_path / "whole") == files(tmp_path / "killed")
 
 
-def test_a_damaged_checkpoint_is_passed_over(tmp_path: Path):
-    list(session(tmp_path / "whole").epochs())
-    halves = session(tmp_path / "half")
+def stopped(out: Path, epochs: int = 4) -> list[Path]:
+    """The checkpoints of a run that was stopped after some epochs."""
+    halves = session(out)
     steps = halves.epochs()
-    for _ in range(4):
+    for _ in range(epochs):
         next(steps)
     steps.close()
-    newest = sorted(halves.folder.glob("checkpoint-*"))[-1]
-    weights = newest / "state.safetensors"
-    weights.write_bytes(weights.read_bytes()[:-3] + b"xyz")
-    said: list[str] = []
-    going_on = replace(session(tmp_path / "half", resume=True), tell=said.append)
-    again = list(going_on.epochs())
-    reached = int(newest.name[-6:]) - 1
-    assert again[0].number == reached + 1
-    assert said == [
-        f"{newest}: damaged, so it is not used. Training goes on after epoch {reached}."
-    ]
+    return sorted(halves.folder.glob("checkpoint-*"))
+
+
+def test_a_changed_checkpoint_is_named_and_neither_believed_nor_removed(tmp_path: Path):
+    list(session(tmp_path / "whole").epochs())
+    newest = stopped(tmp_path / "half")[-1]
+    edited = newest.read_bytes()[:-3] + b"xyz"
+    newest.write_bytes(edited)
+    with pytest.raises(UsageError, match=rf"{newest.name}, which is not as pubc wrote it"):
+        next(session(tmp_path / "half", resume=True).epochs())
+    assert newest.read_bytes() == edited
+    newest.rename(tmp_path / "moved")
+    again = list(session(tmp_path / "half", resume=True).epochs())
+    assert again[0].number == 4
     assert files(tmp_path / "whole") == files(tmp_path / "half")
 
 
-def test_training_that_has_no_whole_checkpoint_says_that_it_begins_anew(tmp_path: Path):
-    halves = session(tmp_path / "half")
-    steps = halves.epochs()
-    for _ in range(4):
+def test_a_checkpoint_under_the_name_of_another_epoch_is_not_believed(tmp_path: Path):
+    older, newest = stopped(tmp_path / "half")
+    older.rename(newest.with_name("checkpoint-000005.safetensors"))
+    with pytest.raises(UsageError, match=r"checkpoint-000005\.safetensors, which is not as pubc"):
+        next(session(tmp_path / "half", resume=True).epochs())
+
+
+def test_checkpoints_edited_while_a_run_lasts_stay(tmp_path: Path):
+    one = session(tmp_path / "p")
+    steps = one.epochs()
+    next(steps)
+    mine = one.folder / "checkpoint-000001.safetensors"
+    next(steps)
+    mine.write_text("mine")
+    with pytest.warns(UserWarning, match=rf"p\.training stays: it holds {mine.name}"):
+        list(steps)
+    assert verify(tmp_path / "p") == []
+    assert [path for path in one.folder.rglob("*") if path.is_file()] == [mine]
+    assert mine.read_text() == "mine"
+
+
+def test_what_came_to_the_name_of_the_next_checkpoint_is_not_replaced(tmp_path: Path):
+    one = session(tmp_path / "p")
+    steps = one.epochs()
+    next(steps)
+    mine = one.folder / "checkpoint-000002.safetensors"
+    mine.write_text("mine")
+    with pytest.raises(UsageError, match=r"checkpoint-000002\.safetensors exists already"):
         next(steps)
-    steps.close()
-    for path in halves.folder.glob("checkpoint-*/state.safetensors"):
-        path.write_bytes(path.read_bytes()[:-3] + b"xyz")
-    said: list[str] = []
-    going_on = replace(session(tmp_path / "half", resume=True), tell=said.append)
-    assert next(going_on.epochs()).number == 1
-    assert len(said) == 1
-    assert said[0].count("checkpoint-") == 2
-    assert said[0].endswith("Training begins anew.")
+    assert mine.read_text() == "mine"
 
 
 def test_a_stopped_run_is_neither_overwritten_nor_mixed_up(tmp_path: Path):
@@ -205,7 +223,7 @@ def test_only_the_last_checkpoints_are_kept(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "name", ["metrics.jsonl", "checkpoint-000500/model.bin", ".env", "checkpoint-000001/state.json"]
+    "name", ["metrics.jsonl", "checkpoint-000500.safetensors", ".env", "checkpoint-1/model.bin"]
 )
 def test_a_training_folder_of_somebody_else_is_refused(tmp_path: Path, name: str):
     mine = tmp_path / "p.training" / name
@@ -220,7 +238,7 @@ def test_a_training_folder_of_somebody_else_is_refused(tmp_path: Path, name: str
     assert [p.name for p in tmp_path.iterdir()] == ["p.training"]
 
 
-@pytest.mark.parametrize("name", ["model.bin", "checkpoint-000001/model.bin", "manifest.json"])
+@pytest.mark.parametrize("name", ["model.bin", "metrics.jsonl", "manifest.json"])
 def test_what_somebody_puts_into_a_training_folder_stays(tmp_path: Path, name: str):
     one = session(tmp_path / "p")
     steps = one.epochs()
@@ -239,6 +257,6 @@ def test_what_lies_in_a_training_folder_before_a_run_goes_on_stops_it(tmp_path: 
     steps = one.epochs()
     next(steps)
     steps.close()
-    (one.folder / "checkpoint-000001" / "model.bin").write_text("mine")
-    with pytest.raises(UsageError, match=r"holds checkpoint-000001/model\.bin"):
+    (one.folder / "model.bin").write_text("mine")
+    with pytest.raises(UsageError, match=r"holds model\.bin"):
         next(session(tmp_path / "p", resume=True).epochs())

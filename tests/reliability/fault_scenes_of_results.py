@@ -38,12 +38,12 @@ def marked(*kinds: str) -> Callable[[Path], bool]:
     return whole
 
 
-def score(force: bool) -> Build:
+def score(force: bool, *more: str) -> Build:
     def build(folder: Path) -> Scene:
         write_pile(folder)
         run_before(folder, *FILTER)
         words = ("score", "mixed.npz", "--filter", "run", "--out", "scores.csv", "--workers", "1")
-        words = (*words, "--json")
+        words = (*words, "--json", *more)
         if force:
             pubc.save(folder / "other.npz", pile([3, 3], steps=20, states=2))
             run_before(folder, "score", "other.npz", *words[2:])
@@ -152,6 +152,7 @@ def _both(name: str, build: Callable[[bool], Build]) -> Iterator[tuple[str, Buil
 
 SCENES: dict[str, Build] = {
     **dict(_both("score", score)),
+    "score by workers": score(False, "--engine", "processes"),
     **dict(_both("weights for torch", lambda force: weights("torch", ".npy", force=force))),
     "weights for d3rlpy": weights("d3rlpy", ".h5"),
     "weights for robomimic": weights("robomimic", ".hdf5", ROBOMIMIC),

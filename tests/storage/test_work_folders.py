@@ -1,4 +1,4 @@
-"""Folders that commands work in: ours by a document inside, and emptied by our own names alone."""
+"""Folders that commands work in: ours by a document inside, and emptied of what proves itself."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,8 @@ from pubc.storage import WorkFolder, lock
 
 
 def work_in(folder: Path, kind: str = "training run") -> WorkFolder:
-    return WorkFolder(folder / "p.training", kind, ("metrics.jsonl", "part-*/state.json"))
+    names = ("table.txt", "part-*/state.json")
+    return WorkFolder(folder / "p.training", kind, names, lambda path: path.read_text() == "text")
 
 
 def fill(work: WorkFolder, *names: str) -> None:
@@ -29,13 +30,13 @@ def test_a_folder_is_begun_once_and_goes_whole(tmp_path):
     work.begin({"plan": [1]})
     work.begin({"plan": [2]})
     assert work.about() == {"plan": [1]}
-    fill(work, "metrics.jsonl", "part-1/state.json", "part-2/state.json")
+    fill(work, "table.txt", "part-1/state.json", "part-2/state.json")
     (work.path / "part-3").mkdir()
     fill(work, ".part-4.tmp-0123abcd-1-0123abcd/anything")
     with lock(work.path):
-        work.remove("part-1")
-        assert not (work.path / "part-1").exists()
-        assert (work.path / "part-2").exists()
+        work.drop("part-1/state.json")
+        assert not (work.path / "part-1/state.json").exists()
+        assert (work.path / "part-2/state.json").exists()
         work.remove()
     assert list(tmp_path.iterdir()) == []
 
@@ -49,7 +50,7 @@ def test_an_empty_folder_is_free(tmp_path):
 
 @pytest.mark.parametrize(
     "name",
-    ["thesis", ".env", ".lock", "manifest.json", "metrics.jsonl", "part-1/state.json", "work.json"],
+    ["thesis", ".env", ".lock", "manifest.json", "table.txt", "part-1/state.json", "work.json"],
 )
 def test_a_folder_without_our_document_is_refused(tmp_path, name):
     work = work_in(tmp_path)
@@ -77,7 +78,7 @@ def test_a_document_that_was_edited_or_is_of_another_kind_proves_nothing(tmp_pat
 def test_what_somebody_put_there_is_told_and_stays(tmp_path, name):
     work = work_in(tmp_path)
     work.begin()
-    fill(work, "metrics.jsonl", "part-1/state.json", name)
+    fill(work, "table.txt", "part-1/state.json", name)
     with pytest.raises(UsageError, match=f"holds {name}, which is not of a training run"):
         work.about()
     told = rf"p\.training stays: it holds {name.split('/')[0]}, which"
@@ -90,10 +91,24 @@ def test_links_are_neither_followed_nor_removed(tmp_path):
     work = work_in(tmp_path)
     work.begin()
     (tmp_path / "mine").write_text("mine")
-    (work.path / "metrics.jsonl").symlink_to(tmp_path / "mine")
-    with pytest.raises(UsageError, match=r"holds metrics\.jsonl"):
+    (work.path / "table.txt").symlink_to(tmp_path / "mine")
+    with pytest.raises(UsageError, match=r"holds table\.txt"):
         work.about()
     with lock(work.path), pytest.warns(UserWarning, match="stays"):
         work.remove()
-    assert left_in(work) == ["metrics.jsonl"]
+    assert left_in(work) == ["table.txt"]
     assert (tmp_path / "mine").read_text() == "mine"
+
+
+def test_what_does_not_prove_itself_is_named_and_stays(tmp_path):
+    work = work_in(tmp_path)
+    work.begin()
+    fill(work, "table.txt", "part-1/state.json")
+    (work.path / "part-1/state.json").write_text("edited")
+    with pytest.raises(UsageError, match=r"part-1/state\.json, which is not as pubc wrote it"):
+        work.about()
+    work.drop("part-1/state.json")
+    with lock(work.path), pytest.warns(UserWarning, match="stays: it holds part-1"):
+        work.remove()
+    assert left_in(work) == ["part-1", "part-1/state.json"]
+    assert (work.path / "part-1/state.json").read_text() == "edited"

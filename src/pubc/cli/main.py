@@ -37,7 +37,7 @@ from pubc.errors import (
 )
 from pubc.version import __version__
 
-__all__ = ["COMMANDS", "main"]
+__all__ = ["COMMANDS", "main", "report_error"]
 
 _HELP = """\
 pubc {version}: find the expert inside a mixed-quality robot dataset, and clone it.
@@ -121,7 +121,7 @@ def _run(words: list[str]) -> int:
     except BrokenPipeError:
         raise
     except (Exception, KeyboardInterrupt) as error:
-        return _report(_ours(error), as_json)
+        return report_error(_ours(error), as_json)
     if as_json:
         print(_dump(document))
     return 0
@@ -200,7 +200,8 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _report(error: PubcError, as_json: bool) -> int:
+def report_error(error: PubcError, as_json: bool) -> int:
+    """Say what went wrong, to people and with --json to programs; the exit code."""
     print(f"pubc: {one_line(str(error))}", file=sys.stderr)
     if as_json:
         facts: dict[str, Any] = {

@@ -11,7 +11,7 @@ import io
 import os
 import sys
 
-__all__ = ["mend_streams"]
+__all__ = ["mend_streams", "speak_through"]
 
 _STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
 
@@ -37,8 +37,13 @@ def mend_streams() -> None:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
             stream = os.fdopen(number, mode, encoding="utf-8", errors="replace", closefd=False)
             setattr(sys, name, stream)
+    speak_through(2)
+
+
+def speak_through(number: int) -> None:
+    """Have standard error of Python go to a descriptor, dropping what that cannot take."""
     sys.stderr = io.TextIOWrapper(
-        io.BufferedWriter(_Forgiving(2, "w", closefd=False)),
+        io.BufferedWriter(_Forgiving(number, "w", closefd=False)),
         encoding=sys.stderr.encoding,
         errors=sys.stderr.errors,
         line_buffering=True,

@@ -86,11 +86,11 @@ def begin_work() -> None:
 
     if threading.current_thread() is not threading.main_thread():
         return  # only the main thread may; a program that calls main() elsewhere decides
-    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-        signal.signal(signal.SIGINT, stop)
-    for name in ("SIGTERM", "SIGHUP", "SIGXCPU"):
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), stop)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGXCPU"):
+        number = getattr(signal, name, None)
+        # `nohup` and a shell's background jobs have us deaf to some of them.
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, stop)
     _hear_lost_interrupts()
 
 

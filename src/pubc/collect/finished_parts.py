@@ -1,8 +1,8 @@
 """Finished trajectories on disk before the mixture is put together.
 
 A part holds a few consecutive trajectories of one source in one safetensors file, written
-whole or not at all. A killed run keeps its parts; the same command plays only what is
-missing. Each trajectory has one observation more than steps: the one after its last action,
+whole or not at all, that proves itself. A killed run keeps its parts; the same command plays only
+what is missing. Each trajectory has one observation more than steps: the one after its last action,
 which is also what a shorter cut of it ends with.
 """
 
@@ -17,7 +17,8 @@ import numpy as np
 
 from pubc.collect.lapses import EXPERT_STEPS
 from pubc.errors import DataError
-from pubc.storage import atomic_file, utf8_name
+from pubc.storage import utf8_name
+from pubc.tensor_files import load_arrays, proves_itself, save_arrays
 from pubc.trajectory import Array, Columns, Trajectory
 
 __all__ = ["Index", "part_path", "parts_of", "read_index", "read_trajectory", "write_part"]
@@ -55,9 +56,15 @@ def _stem(number: int, source: str) -> str:
 
 
 def write_part(path: Path, trajectories: Sequence[Trajectory]) -> None:
-    """Write a part, whole or not at all."""
-    from safetensors.numpy import save
+    """Write a part, whole or not at all.
 
+    A process that outlived its killed parent may have written the same part: same bytes.
+
+    Raises:
+        UsageError: Something else lies there.
+    """
+    if proves_itself(path):
+        return
     steps = [trajectory.steps for trajectory in trajectories]
     rows = [
         row
@@ -73,20 +80,15 @@ def write_part(path: Path, trajectories: Sequence[Trajectory]) -> None:
     }
     if all(EXPERT_STEPS in columns.extras for columns in steps):
         arrays[EXPERT_STEPS] = np.concatenate([columns.extras[EXPERT_STEPS] for columns in steps])
-    # A process that outlived its killed parent may still finish the same part: same bytes.
-    with atomic_file(path, overwrite=True) as temporary:
-        # Written here, not by safetensors, whose word for a full disk is not an OSError.
-        temporary.write_bytes(save(arrays))
+    save_arrays(path, arrays, {"kind": "part"}, overwrite=False)
 
 
 def read_index(path: Path) -> Index | None:
-    """What a part holds, or None where it is absent or damaged and must be played again."""
-    from safetensors import SafetensorError, safe_open
-
+    """What a part holds, or None where it is absent or no part, and must be played."""
     try:
-        with utf8_name(path) as name, safe_open(name, framework="numpy") as file:
-            lengths, terminals = file.get_tensor("lengths"), file.get_tensor("terminals")
-    except (SafetensorError, OSError):
+        arrays, _ = load_arrays(path)
+        lengths, terminals = arrays["lengths"], arrays["terminals"]
+    except (DataError, KeyError):
         return None
     return Index(path, tuple(lengths.tolist()), tuple(terminals.tolist()))
 

@@ -27,6 +27,7 @@ from pubc.formats import claim_dataset, save_sealed
 from pubc.formats.opening.detect import format_for_new
 from pubc.storage import MANIFEST, WorkFolder, claim, hash_file, lock, sealed_file, write_json
 from pubc.storage.manifest import read_manifest, sidecar
+from pubc.tensor_files import proves_itself
 from pubc.trajectory import TrajectorySet
 
 __all__ = ["Collected", "Progress", "collect", "collecting", "work_folder"]
@@ -36,7 +37,7 @@ Standing = Mapping[str, str | None]
 SEED_SOURCE = "seed positives"
 _COLLECTION = "collection"
 """Names, in the manifest of a result, the request that it is the answer to."""
-_PARTS = ("[0-9][0-9]-*-*x*.safetensors", "flat-*.npy", "worker-*.log")
+_PARTS = ("[0-9][0-9]-*-*x*.safetensors",)
 """Every file of a collection that is not complete."""
 _COPIES = 3.6
 """Parts, flat columns and the target, with a fifth to spare."""
@@ -111,7 +112,7 @@ def collecting(
     format_for_new(out)
     if processes < 1:
         raise UsageError(f"--processes must be at least 1. Got {processes}.")
-    place = WorkFolder(work_folder(out), "collection", _PARTS)
+    place = WorkFolder(work_folder(out), "collection", _PARTS, proves_itself)
     work, found = place.path, _prepare(request, out, place, overwrite)
     under_way: list[SourceProgress] = []
     written = None

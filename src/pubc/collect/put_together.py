@@ -1,7 +1,7 @@
 """Put a mixture together: what counts of every source, noise, and an order that says nothing.
 
-The columns are written to the work folder trajectory by trajectory and opened again as
-memory maps, so a mixture larger than memory is assembled with one trajectory in memory.
+The columns are written to a hidden folder trajectory by trajectory and opened again as memory
+maps, so a mixture larger than memory is assembled with one trajectory in memory.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from pubc.collect.request import Request
 from pubc.collect.source_quota import Kept, Quota, SourceProgress
 from pubc.errors import UsageError
 from pubc.storage import atomic_file
+from pubc.storage.disk import disk_words, temporary
 from pubc.streams import stream
 from pubc.trajectory import Array, Columns, Trajectory, TrajectorySet, concatenate
 
@@ -61,10 +62,14 @@ def assemble(
     shuffled = [items[position] for position in order]
     marked = _marked(request, shuffled)
     told = bool(request.recipe.expert.lapses)
-    finals = _write_columns(shuffled, within, request.random_seed, work, told)
-    extras = {EXPERT_STEPS: _map(work, f"extras/{EXPERT_STEPS}")} if told else {}
+    # A name that goes with the process: nobody has to prove what is in it.
+    flat = temporary(work / "flat")
+    with disk_words(flat):
+        flat.mkdir()
+    finals = _write_columns(shuffled, within, request.random_seed, flat, told)
+    extras = {EXPERT_STEPS: _map(flat, f"extras/{EXPERT_STEPS}")} if told else {}
     trajectories = TrajectorySet.from_flat(
-        Columns(**{name: _map(work, name) for name in _COLUMNS}, extras=extras),
+        Columns(**{name: _map(flat, name) for name in _COLUMNS}, extras=extras),
         [item.length for item in shuffled],
         sources=np.asarray([item.source for item in shuffled], dtype=np.str_),
         final_observations=finals,
@@ -137,7 +142,7 @@ def _read(item: _Item) -> Trajectory:
 
 
 def _write_columns(
-    items: list[_Item], within: Ranges | None, random_seed: int, work: Path, told: bool
+    items: list[_Item], within: Ranges | None, random_seed: int, folder: Path, told: bool
 ) -> Array:
     """Write every column in order; the final observations are few and come back.
 
@@ -145,7 +150,7 @@ def _write_columns(
         items: The mixture in its order.
         within: Ranges for noise.
         random_seed: Names the noise.
-        work: Where to write.
+        folder: Where to write.
         told: Whether the mixture says of every step if it is the expert's own.
     """
     steps, finals = sum(item.length for item in items), []
@@ -158,7 +163,7 @@ def _write_columns(
                 columns.append((f"extras/{EXPERT_STEPS}", np.zeros(len(one), dtype=np.bool_)))
             for name, values in columns:
                 if name not in files:
-                    place = stack.enter_context(atomic_file(_place(work, name), overwrite=True))
+                    place = stack.enter_context(atomic_file(_place(folder, name)))
                     files[name] = stack.enter_context(place.open("wb"))
                     _header(files[name], values, steps)
                 files[name].write(np.ascontiguousarray(values).data)
@@ -191,10 +196,10 @@ def _header(file: BinaryIO, like: Array, steps: int) -> None:
     )
 
 
-def _place(work: Path, name: str) -> Path:
-    return work / f"flat-{name.replace('/', '-')}.npy"
+def _place(folder: Path, name: str) -> Path:
+    return folder / f"{name.replace('/', '-')}.npy"
 
 
-def _map(work: Path, name: str) -> Array:
-    mapped: Array = np.load(_place(work, name), mmap_mode="r", allow_pickle=False)
+def _map(folder: Path, name: str) -> Array:
+    mapped: Array = np.load(_place(folder, name), mmap_mode="r", allow_pickle=False)
     return mapped

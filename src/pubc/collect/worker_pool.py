@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TextIO, cast
 
 from pubc.errors import DataError, EnvironmentFailure, PubcError, UsageError
+from pubc.storage.disk import disk_words, remove, temporary
 from pubc.threads import ONE_THREAD
 from pubc.version import SOURCE_FOLDER
 
@@ -92,11 +93,14 @@ class WorkerPool:
     def __init__(self, setup: Mapping[str, Any], processes: int, folder: Path) -> None:
         self._setup = json.dumps(dict(setup))
         self._count = processes
-        self._folder = folder
+        # Hidden, and gone with the pool: MuJoCo writes a log of its own to where it runs.
+        self._folder = temporary(folder / "workers")
         self._workers: list[subprocess.Popen[str]] = []
         self._heard: queue.SimpleQueue[tuple[int, str]] = queue.SimpleQueue()
 
     def __enter__(self) -> WorkerPool:
+        with disk_words(self._folder):
+            self._folder.mkdir()
         try:
             for number in range(self._count):
                 self._workers.append(self._start(number))
@@ -116,6 +120,7 @@ class WorkerPool:
                 worker.wait()
             for pipe in (worker.stdin, worker.stdout):
                 _close(pipe)
+        remove(self._folder)
 
     def sizes(self) -> Sizes:
         """Wait until every worker has its environment and its policies.

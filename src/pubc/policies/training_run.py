@@ -1,9 +1,9 @@
 """One training run on disk: checkpoints while it lasts, a policy folder when it is done.
 
-While a run lasts, everything of it lies in `OUT.training`: the last two checkpoints and the
-metrics so far. A killed run goes on from the newest checkpoint that is whole, and ends with
-the same bytes as a run that was never killed: no state of any random generator is stored,
-each epoch draws from a stream of its own name.
+While a run lasts, everything of it lies in `OUT.training`: the last two checkpoints, each of which
+proves by a SHA-256 in it that it is as it was written. A killed run goes on from the newest, and
+ends with the same bytes as a run that was never killed: no state of any random generator is
+stored, each epoch draws from a stream of its own name.
 """
 
 from __future__ import annotations
@@ -11,25 +11,16 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from pubc.errors import DataError, InterruptedRun, UsageError
 from pubc.policies.checkpoints_scored import ScoredCheckpoints
-from pubc.policies.policy_folder import KIND, TrainedPolicy, read_tensors, save
-from pubc.storage import (
-    MANIFEST,
-    WorkFolder,
-    append_lines,
-    atomic_folder,
-    claim,
-    lock,
-    read_json,
-    verify,
-    write_json,
-)
+from pubc.policies.policy_folder import KIND, TrainedPolicy, save
+from pubc.storage import WorkFolder, claim, lock
+from pubc.tensor_files import load_arrays, proves_itself, save_arrays
 from pubc.trajectory import Array
 
 __all__ = ["Epoch", "Session", "Trainer", "check_unfinished", "shown", "unfinished"]
@@ -38,9 +29,8 @@ METRICS = "metrics.jsonl"
 EVALUATIONS = "evaluations.jsonl"
 _LOOK = "evaluation"
 """Under this name the history of a run holds what a checkup found after an epoch."""
-_CHECKPOINT = re.compile(r"^checkpoint-(\d{6})$")
-_STATE = ("state.safetensors", "state.json", MANIFEST)
-_NAMES = (METRICS, *(f"checkpoint-{'[0-9]' * 6}/{name}" for name in _STATE))
+_CHECKPOINT = re.compile(r"checkpoint-(\d{6})\.safetensors")
+_NAMES = (f"checkpoint-{'[0-9]' * 6}.safetensors",)
 """Every file of a run that is not done."""
 _KEEP = 2
 
@@ -115,8 +105,6 @@ class Session:
     """Seconds between checkpoints."""
     checkups: ScoredCheckpoints | None = None
     """Evaluations on the way; the policy folder then holds them in evaluations.jsonl."""
-    tell: Callable[[str], object] = lambda sentence: None
-    """Told, in a sentence, of checkpoints that were damaged."""
 
     @property
     def folder(self) -> Path:
@@ -143,7 +131,6 @@ class Session:
                 metrics = self._advance(number)
                 updates = self.trainer.updates_after(number + 1)
                 history.append({"epoch": number + 1, "updates": updates, **metrics})
-                append_lines(self.folder / METRICS, history[-1], own=True)
                 self._look(history)
                 if time.monotonic() - saved >= self.every:
                     self._checkpoint(history)
@@ -168,7 +155,7 @@ class Session:
             return self.trainer.advance(number)
         except KeyboardInterrupt:
             kept = self._checkpoints()
-            reached = int(kept[-1].name[-6:]) if kept else 0
+            reached = _epochs(kept[-1]) if kept else 0
             raise InterruptedRun(
                 f"Stopped in epoch {number + 1} of {self.trainer.epochs}. The same command with "
                 f"--resume goes on after epoch {reached}."
@@ -199,28 +186,17 @@ class Session:
         claim(self.out, KIND, force=self.overwrite)
 
     def _pick_up(self) -> list[dict[str, Any]]:
-        metrics = self.folder / METRICS
-        history: list[dict[str, Any]] = []
-        damaged = []
-        for path in reversed(self._checkpoints()):
-            facts = _facts(path)
-            if facts is None:
-                damaged.append(str(path))
-                continue
-            if facts["run"] != self._identity():
-                raise UsageError(
-                    f"{self.folder} was begun with other data or options. Give the same ones, "
-                    "or delete it to start afresh."
-                )
-            self.trainer.restore(read_tensors(path / "state.safetensors"), facts["trainer"])
-            history = facts["history"]
-            break
-        if damaged:
-            on = f"goes on after epoch {len(history)}" if history else "begins anew"
-            self.tell(f"{', '.join(damaged)}: damaged, so it is not used. Training {on}.")
-        metrics.unlink(missing_ok=True)
-        for line in history:
-            append_lines(metrics, _told(line), own=True)
+        kept = self._checkpoints()
+        if not kept:
+            return []
+        arrays, facts = load_arrays(kept[-1])
+        history = _history(kept[-1], facts)
+        if facts["run"] != self._identity():
+            raise UsageError(
+                f"{self.folder} was begun with other data or options. Give the same ones, "
+                "or delete it to start afresh."
+            )
+        self.trainer.restore(arrays, facts["trainer"])
         return history
 
     def _identity(self) -> dict[str, Any]:
@@ -231,25 +207,17 @@ class Session:
         return _checkpoints(self.folder)
 
     def _checkpoint(self, history: list[dict[str, Any]]) -> None:
-        from safetensors.numpy import save as to_bytes
-
         arrays, facts = self.trainer.state()
-        path = self.folder / f"checkpoint-{len(history):06d}"
-        # One that is there already was damaged, or the run would have gone on from it.
-        unfinished(self.out).remove(path.name)
-        with atomic_folder(path, kind="checkpoint") as folder:
-            (folder / "state.safetensors").write_bytes(to_bytes(arrays))
-            write_json(
-                folder / "state.json",
-                {"run": self._identity(), "history": history, "trainer": facts},
-            )
+        path = self.folder / f"checkpoint-{len(history):06d}.safetensors"
+        about = {"run": self._identity(), "history": history, "trainer": facts}
+        save_arrays(path, arrays, about, overwrite=False)
         for old in self._checkpoints()[:-_KEEP]:
-            unfinished(self.out).remove(old.name)
+            unfinished(self.out).drop(old.name)
 
 
 def unfinished(out: Path) -> WorkFolder:
     """Where a run lives until its policy is written."""
-    return WorkFolder(out.with_name(out.name + ".training"), "training run", _NAMES)
+    return WorkFolder(out.with_name(out.name + ".training"), "training run", _NAMES, proves_itself)
 
 
 def check_unfinished(out: Path, *, resume: bool) -> None:
@@ -269,25 +237,25 @@ def check_unfinished(out: Path, *, resume: bool) -> None:
 def _checkpoints(folder: Path) -> list[Path]:
     if not folder.is_dir():
         return []
-    return sorted(p for p in folder.iterdir() if _CHECKPOINT.match(p.name))
+    return sorted(p for p in folder.iterdir() if _CHECKPOINT.fullmatch(p.name))
 
 
-def _facts(path: Path) -> dict[str, Any] | None:
-    """What a checkpoint says; None where it is damaged, or its removal was cut short."""
-    try:
-        if verify(path):
-            return None
-    except (DataError, UsageError):
-        return None
-    facts = read_json(path / "state.json")
+def _epochs(checkpoint: Path) -> int:
+    """How many epochs were done when it was written."""
+    found = _CHECKPOINT.fullmatch(checkpoint.name)
+    assert found is not None
+    return int(found[1])
+
+
+def _history(path: Path, facts: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The epochs that a checkpoint tells of; one that anybody may have sealed is looked at."""
     history = facts.get("history")
     whole = isinstance(facts.get("trainer"), dict) and isinstance(facts.get("run"), dict)
     if not whole or not isinstance(history, list) or not all(isinstance(h, dict) for h in history):
         raise DataError(
-            f"{path}: state.json is not that of a checkpoint. Delete the folder to start afresh.",
-            code="bad_checkpoint",
+            f"{path}: not a checkpoint. Delete the folder to start afresh.", code="bad_checkpoint"
         )
-    return facts
+    return history
 
 
 def shown(metrics: Mapping[str, float]) -> dict[str, float]:

@@ -154,7 +154,7 @@ def _holds(path: Path, content: bytes) -> bool:
     return path.read_bytes() == content
 
 
-def append_lines(path: Path, *documents: Mapping[str, Any], own: bool = False) -> None:
+def append_lines(path: Path, *documents: Mapping[str, Any]) -> None:
     """Append JSON lines in one write and flush them.
 
     A last line without its newline is completed where it is whole. Where it is not, it may be
@@ -164,17 +164,12 @@ def append_lines(path: Path, *documents: Mapping[str, Any], own: bool = False) -
     Args:
         path: The file; made where there is none.
         documents: The lines.
-        own: The file lies in a folder that only pubc writes, so that half a line in it is ours,
-            was never acknowledged, and is cut off. Never say so of a file that a user named.
 
     Raises:
-        DataError: The last line is no JSON, and the file is not our own.
+        DataError: The last line is no JSON.
         EnvironmentFailure: The disk said no; the file is as it was.
     """
     lines = "".join(json.dumps(one, allow_nan=False) + "\n" for one in documents).encode()
-    if own:
-        _append(path, lines, own=True)
-        return
     with disk_words(path):
         _undo_killed(path)
         note = temporary(path)
@@ -182,7 +177,7 @@ def append_lines(path: Path, *documents: Mapping[str, Any], own: bool = False) -
             at = path.stat().st_size if path.exists() else 0
             note.write_text(json.dumps({"at": at, "lines": lines.decode()}), encoding="utf-8")
             flush(note)
-            _append(path, lines, own=False)
+            _append(path, lines)
         finally:
             remove(note)
 
@@ -203,18 +198,13 @@ def _undo_killed(path: Path) -> None:
                     os.fsync(file.fileno())
 
 
-def _append(path: Path, lines: bytes, *, own: bool) -> None:
+def _append(path: Path, lines: bytes) -> None:
     with disk_words(path), path.open("ab+", buffering=0) as file:
         before = file.seek(0, os.SEEK_END)
         last = _last_line(path)
-        if not own:
-            _check_last(path, last)
+        _check_last(path, last)
         if last and not last.endswith(b"\n"):
-            if _is_json(last):
-                lines = b"\n" + lines
-            else:
-                before -= len(last)
-                file.truncate(before)
+            lines = b"\n" + lines
         try:
             if file.write(lines) != len(lines):
                 file.write(lines[file.seek(0, os.SEEK_END) - before :])

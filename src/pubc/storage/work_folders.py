@@ -2,8 +2,9 @@
 
 Users know their names beforehand (`OUT.training`, `.OUT.parts`), so one may be there that is
 somebody else's. One of ours is made with a sealed document in it, first of all, which says what
-it is; beside that it holds files under names of ours and nothing else. Any other is refused
-before any work. It goes file by file, by those names: what somebody put there meanwhile stays.
+it is; beside that it holds files under names of ours that prove themselves, and nothing else. Any
+other is refused before any work. It goes file by file, and only what proves itself goes: what
+somebody put there or edited meanwhile stays.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,8 @@ class WorkFolder:
     """What is done there; a folder of another kind is not touched."""
     names: tuple[str, ...]
     """Patterns of every file that is written there; `*` stands for a part of one name."""
+    proves: Callable[[Path], bool]
+    """Whether a file under such a name is as it was written."""
 
     def about(self) -> dict[str, Any] | None:
         """What was said when it was begun; None where there is none.
@@ -63,8 +66,8 @@ class WorkFolder:
         if document.get("kind") != self.kind:
             self._refuse(f"was not made by pubc for a {self.kind}")
         for name in self._content():
-            if not self._is_ours(name):
-                self._refuse(f"holds {name}, which is not of a {self.kind}")
+            if fault := self._fault(name):
+                self._refuse(f"holds {name}, which {fault}")
         about = document.get("about")
         return dict(about) if isinstance(about, dict) else {}
 
@@ -87,49 +90,53 @@ class WorkFolder:
             finally:
                 remove(new)
 
-    def remove(self, inside: str = "") -> None:
+    def drop(self, name: str) -> None:
+        """Remove one file that is not needed any more, if it is as we wrote it."""
+        if not self._fault(name):
+            with disk_words(self.path):
+                (self.path / name).unlink(missing_ok=True)
+
+    def remove(self) -> None:
         """Remove what we wrote there, and the folder if nothing else is in it.
 
         Whoever calls holds its lock, so that nobody works there.
-
-        Args:
-            inside: Only what lies in this folder in it.
         """
         with contextlib.suppress(OSError):
-            self._remove_files(inside)
-            if not inside:
-                # The document goes last: what a kill leaves is still known as ours.
-                if is_lock(self.path / LOCK):
-                    (self.path / LOCK).unlink()
-                (self.path / _DOCUMENT).unlink(missing_ok=True)
-                self.path.rmdir()
-        if inside or not self.path.exists():
+            self._remove_files()
+            # The document goes last: what a kill leaves is still known as ours.
+            if is_lock(self.path / LOCK):
+                (self.path / LOCK).unlink()
+            (self.path / _DOCUMENT).unlink(missing_ok=True)
+            self.path.rmdir()
+        if not self.path.exists():
             return
         left = min(os.listdir(self.path), default="")
         warnings.warn(
             f"{self.path} stays: it holds {left}, which pubc did not write.", stacklevel=2
         )
 
-    def _remove_files(self, inside: str) -> None:
+    def _remove_files(self) -> None:
         for name in self._content():
-            if name in (LOCK, _DOCUMENT) or not name.startswith(f"{inside}/" if inside else ""):
-                continue
-            if self._is_ours(name):
+            if name not in (LOCK, _DOCUMENT) and not self._fault(name):
                 (self.path / name).unlink()
-        for place, _, _ in os.walk(self.path / inside, topdown=False):
+        for place, _, _ in os.walk(self.path, topdown=False):
             with contextlib.suppress(OSError):  # something else is in it
                 os.rmdir(place)
 
-    def _is_ours(self, name: str) -> bool:
-        if (self.path / name).is_symlink():
-            return False
+    def _fault(self, name: str) -> str:
+        """Why a file is not provably ours; nothing where it is."""
+        path = self.path / name
+        foreign = f"is not of a {self.kind}"
+        if path.is_symlink():
+            return foreign
         # What a killed write left hidden is ours, as anywhere.
-        return (
-            any(map(is_temporary, name.split("/")))
-            or name == _DOCUMENT
-            or (name == LOCK and is_lock(self.path / LOCK))
-            or fits(name, self.names)
-        )
+        if any(map(is_temporary, name.split("/"))) or name == _DOCUMENT:
+            return ""
+        if name == LOCK and is_lock(path):
+            return ""
+        if not fits(name, self.names):
+            return foreign
+        return "" if self.proves(path) else "is not as pubc wrote it"
 
     def _content(self) -> list[str]:
         """Every name below it that is not a folder."""

@@ -12,6 +12,7 @@ import pytest
 import pubc
 import tests.reliability.quick_recipe  # noqa: F401
 from pubc.cli.main import main
+from pubc.errors import EnvironmentFailure
 from pubc.storage import hash_file, verify
 from tests.brisk import quickened
 from tests.pu.piles import pile
@@ -149,6 +150,30 @@ def test_processes_change_nothing_and_leave_nothing(
     beside = [f"{table.name}.manifest.json" for table in tables]
     left = [*(table.name for table in tables), *beside, "run"]
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted(left)
+
+
+@pytest.mark.usefixtures("brisk")
+def test_a_shard_that_somebody_edited_is_named_and_stays(
+    data: Path, brief: Path, tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch
+):
+    def full(*given, **named):
+        raise EnvironmentFailure("The disk is full.")
+
+    words = ["score", str(data), "--filter", str(brief), "--out", str(tmp_path / "t.csv")]
+    words += ["--engine", "processes", "--workers", "1"]
+    with monkeypatch.context() as at_the_end:
+        at_the_end.setattr("pubc.storage.work_folders.WorkFolder.remove", full)
+        assert failure(capsys, *words)[0] == 4
+    (shard,) = (tmp_path / ".t.csv.shards").glob("*/*.safetensors")
+    edited = shard.read_bytes()[:-1] + b"?"
+    shard.write_bytes(edited)
+    code, error = failure(capsys, *words)
+    assert code == 2
+    assert f"{shard.name}, which is not as pubc wrote it" in error
+    assert shard.read_bytes() == edited
+    shard.unlink()
+    assert main(words) == 0
+    assert not (tmp_path / ".t.csv.shards").exists()
 
 
 def test_an_engine_needs_a_place_for_its_shards_and_an_address_an_engine(

@@ -311,7 +311,9 @@ def test_robots_of_gymnasium_can_be_filmed_and_trifinger_cannot(tmp_path):
         check_film("trifinger-push", tmp_path / "film.gif")
 
 
-def test_a_damaged_checkpoint_is_named_where_training_goes_on(data: Path, capsys, monkeypatch):
+def test_a_damaged_checkpoint_is_named_and_training_goes_on_without_it(
+    data: Path, capsys, monkeypatch
+):
     words = "train data.npz --out a --epochs 3 --checkpoint-seconds 0"
 
     def full(*given, **named):
@@ -321,8 +323,10 @@ def test_a_damaged_checkpoint_is_named_where_training_goes_on(data: Path, capsys
         at_the_end.setattr("pubc.policies.training_run.save", full)
         assert run_line(words, capsys)[0] == 4
     newest = max(Path("a.training").glob("checkpoint-*"))
-    state = newest / "state.safetensors"
-    state.write_bytes(state.read_bytes()[:-1] + b"?")
+    newest.write_bytes(newest.read_bytes()[:-1] + b"?")
     code, _, err = run_line(f"{words} --resume", capsys)
-    assert code == 0
-    assert f"{newest}: damaged, so it is not used. Training goes on after epoch 2." in err
+    assert code == 2
+    assert f"holds {newest.name}, which is not as pubc wrote it" in err
+    newest.rename("moved")
+    assert run_line(f"{words} --resume", capsys)[0] == 0
+    assert not Path("a.training").exists()

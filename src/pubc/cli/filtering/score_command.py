@@ -20,6 +20,7 @@ from pubc.results import key_of
 from pubc.runs.folder.given_data import read_given
 from pubc.runs.spread import HERE, Spread
 from pubc.storage import MANIFEST, WorkFolder, claim, hash_file, lock, sealed_file
+from pubc.tensor_files import proves_itself
 
 if TYPE_CHECKING:
     from pubc.pu.judge import Bench
@@ -137,7 +138,7 @@ COMMAND = Score
 def _shards(out: Path) -> WorkFolder:
     """Where workers of an engine leave what they found."""
     names = ("[0-9a-f]" * 16 + "/round-*-scores-*-*.safetensors",)
-    return WorkFolder(out.with_name(f".{out.name}.shards"), "table of scores", names)
+    return WorkFolder(out.with_name(f".{out.name}.shards"), "table of scores", names, proves_itself)
 
 
 def _show(command: Score, confidence: Any, kept: int, threshold: float) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from pubc import formats
-from pubc.cli.console import facts, headline, progress, warn
+from pubc.cli.console import facts, headline, progress
 from pubc.cli.dataset_flag import Dataset
 from pubc.cli.policies.from_run import data_of, judged_by, read_lesson, read_weights
 from pubc.cli.policies.metric_followers import Follower, open_followers
@@ -136,7 +136,6 @@ class Train:
             "resume": self.resume,
             "overwrite": self.force,
             "every": self.checkpoint_seconds,
-            "tell": warn,
         }
         if self.random_seeds is not None:
             many = stacked_trainer(*learner, random_seeds=parse_seeds(self.random_seeds), **given)
