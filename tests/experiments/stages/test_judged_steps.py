@@ -12,7 +12,12 @@ from pubc.experiments.cell import Cell, DatasetSpec, FilterSpec, SeedSpec, StepF
 from pubc.experiments.stage_cache import Cache
 from pubc.experiments.stage_versions import versions
 from pubc.experiments.stages import steps_to_learn
-from pubc.experiments.stages.filters import FilterJob, filter_key, make_filter, read_filter
+from pubc.experiments.stages.filters import (
+    FilterJob,
+    filter_key,
+    make_filter,
+    read_filter,
+)
 from pubc.experiments.stages.judged_steps import (
     FAR,
     MEASURES,
@@ -91,20 +96,31 @@ def test_nothing_found_is_no_segment_and_no_step():
     assert (len(cut), kept_steps(mixed, cut).sum()) == (0, 0)
 
 
-def test_a_learner_sees_the_part_that_it_asks_for(judged, monkeypatch):
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_a_learner_sees_the_part_that_it_asks_for(judged, elsewhere, monkeypatch):
     cache, asked = judged
     mixed = pile_of(cache)
     beside = marked(20, clean=20)[0]
+    seeds = beside[[4, 7]] if elsewhere else mixed[[0, 1]]
     monkeypatch.setattr(steps_to_learn, "open_seed_pool", lambda *_: beside)
+    monkeypatch.setattr(steps_to_learn, "draw_seeds", lambda *_: seeds)
     lessons = {
         part: lesson_of(replace(asked, part=part), mixed, None, cache)
         for part in (SEGMENTS, WEIGHTS, EXPERT, CLEAN)
     }
     told = read_filter(cache, job_of(asked))
-    assert lessons[SEGMENTS].expert_share == pytest.approx(told["precision"])
+    more = seeds.steps if elsewhere else 0
+    kept = lessons[SEGMENTS].trajectories.steps - more
+    right = (told["precision"] * kept + more) / (kept + more)
+    assert lessons[SEGMENTS].expert_share == pytest.approx(right)
     assert lessons[EXPERT].expert_share == lessons[CLEAN].expert_share == 1.0
-    assert lessons[CLEAN].trajectories.steps == lessons[SEGMENTS].trajectories.steps
-    assert lessons[WEIGHTS].trajectories.steps == mixed.steps
+    assert lessons[CLEAN].trajectories.steps == kept + more
+    assert lessons[WEIGHTS].trajectories.steps == mixed.steps + more
+    if elsewhere:
+        for part in (SEGMENTS, WEIGHTS, EXPERT):
+            last = lessons[part].trajectories[-2:]
+            assert np.array_equal(last.flat().actions, seeds.flat().actions)
+        assert (lessons[WEIGHTS].weights[-more:] == 1).all()
     # Somebody else's steps weigh less, so more of what is learned is the expert's.
     assert told["expert_share"] < lessons[WEIGHTS].expert_share < 1
     other = lesson_of(replace(asked, part=CLEAN, random_seed=0), mixed, None, cache)

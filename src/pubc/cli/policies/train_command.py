@@ -14,7 +14,7 @@ import tyro
 from pubc import formats
 from pubc.cli.console import facts, headline, progress
 from pubc.cli.dataset_flag import Dataset
-from pubc.cli.policies.from_run import data_of, judged_by, read_lesson, read_weights
+from pubc.cli.policies.from_run import Lesson, data_of, judged_by, read_lesson, read_weights
 from pubc.cli.policies.metric_followers import Follower, open_followers
 from pubc.cli.policies.positives_flag import read_positives
 from pubc.cli.policies.seeds_flag import parse_seeds
@@ -56,6 +56,8 @@ class Train:
     expert's."""
     weighting: Literal["soft", "hard"] = "soft"
     """With --weights: by the confidence itself, or by 1 from one half on and 0 below."""
+    seeds: bool = True
+    """bc from a run whose seeds came from another file (--seed-from): learn from them too."""
     positives: Dataset | None = None
     """dwbc: dataset of seed positives, for example what `pubc collect` writes beside."""
     top: float | None = None
@@ -106,8 +108,9 @@ class Train:
         return self.data
 
     def _train(self, followers: list[Follower], ends: contextlib.ExitStack) -> dict[str, Any]:
-        trajectories = read_lesson(self._source, self.reading)
-        session = self._session(trajectories)
+        seeded = (self.weights or self._source) if self.seeds and self.algo == "bc" else None
+        lesson = read_lesson(self._source, self.reading, seeded)
+        session = self._session(lesson)
         run = session.trainer
         for follower in followers:
             told = {**session.about, "training": run.about(), "command": self._flags()}
@@ -118,20 +121,21 @@ class Train:
                 report(last.number, f"epochs, {_words(last)}")
                 for follower in followers:
                     follower.tell(last)
-        document = self._document(trajectories, last, time.monotonic() - began)
+        document = self._document(lesson, last, time.monotonic() - began)
         if not self.json:
             _show(document)
         return document
 
-    def _session(self, trajectories: TrajectorySet) -> Session:
+    def _session(self, lesson: Lesson) -> Session:
         """The run with its place on disk: of one random seed, or of several."""
         from pubc.policies import stacked_trainer, trainer
         from pubc.policies.stacked.many_policies import ManySession
         from pubc.policies.training_run import Session
 
+        trajectories = lesson.trajectories
         given: dict[str, Any] = {"device": self.device, "positives": self._positives(trajectories)}
         learner = self.algo, trajectories, self.training
-        about = self._about(trajectories)
+        about = self._about(lesson)
         kept: dict[str, Any] = {
             "resume": self.resume,
             "overwrite": self.force,
@@ -142,12 +146,12 @@ class Train:
             about["data"]["fingerprint"] = many.fingerprint
             return ManySession(many, self.out, about, **kept)
         if self.weights is not None:
-            given["weights"] = read_weights(self.weights, self.weighting, trajectories)
+            given["weights"] = read_weights(self.weights, self.weighting, lesson)
         run = trainer(*learner, random_seed=self.random_seed, **given)
         about["data"]["fingerprint"] = run.fingerprint
-        return Session(run, self.out, about, checkups=self._checkups(trajectories), **kept)
+        return Session(run, self.out, about, checkups=self._checkups(about), **kept)
 
-    def _checkups(self, trajectories: TrajectorySet) -> ScoredCheckpoints | None:
+    def _checkups(self, about: dict[str, Any]) -> ScoredCheckpoints | None:
         from pubc.acting.evaluate import Outcome, evaluate, summary
         from pubc.cli.policies.evaluate_command import known_reference
         from pubc.policies.checkpoints_scored import ScoredCheckpoints
@@ -155,7 +159,6 @@ class Train:
 
         if self.evaluate_every is None:
             return None
-        about = self._about(trajectories)
         asked = {
             "kind": "evaluate",
             "policy": f"{self.algo} on {self._source.name}",
@@ -219,14 +222,14 @@ class Train:
             self.algo, trajectories, self._source, self.positives, self.top, self.reading
         )
 
-    def _about(self, trajectories: TrajectorySet) -> dict[str, Any]:
+    def _about(self, lesson: Lesson) -> dict[str, Any]:
         from pubc.metrics import as_reference
         from pubc.nets import pick_device
         from pubc.policies.export_card import observation_keys
 
         options = dataclasses.asdict(self.training)
         options["hidden"] = list(options["hidden"])
-        known = trajectories.metadata
+        known, size = lesson.trajectories.metadata, lesson.trajectories.observation_size
         said = [known.get("ref_min_score"), known.get("ref_max_score")]
         return {
             "learner": self.algo,
@@ -239,11 +242,8 @@ class Train:
             else None,
             "data": {
                 "name": self._source.name,
-                "trajectories": len(trajectories),
-                "steps": trajectories.steps,
-                "observation_keys": observation_keys(
-                    known.get(PARTS), trajectories.observation_size
-                ),
+                **lesson.facts(),
+                "observation_keys": observation_keys(known.get(PARTS), size),
                 "action_key": known.get("action_key"),
                 **judged_by(self.weights, self._source, self.positives),
             },
@@ -260,15 +260,12 @@ class Train:
             return {"random_seed": self.random_seed}
         return {"random_seeds": list(parse_seeds(self.random_seeds))}
 
-    def _document(
-        self, trajectories: TrajectorySet, last: Epoch | None, seconds: float
-    ) -> dict[str, Any]:
+    def _document(self, lesson: Lesson, last: Epoch | None, seconds: float) -> dict[str, Any]:
         return {
             "policy": str(self.out),
             "learner": self.algo,
             "data": str(self.data),
-            "trajectories": len(trajectories),
-            "steps": trajectories.steps,
+            **lesson.facts(),
             **self._named_seeds(),
             "epochs": None if last is None else last.number,
             "metrics": None if last is None else dict(last.metrics),
@@ -284,10 +281,13 @@ def _words(epoch: Epoch) -> str:
 
 
 def _show(document: dict[str, Any]) -> None:
+    learned = f"{document['trajectories']:,} trajectories"
+    if "seeds" in document:
+        learned += f", {document['seeds']:,} of them seeds from another file"
     rows = [
         ("policy", document["policy"]),
         ("learner", document["learner"]),
-        ("learned from", f"{document['trajectories']:,} trajectories"),
+        ("learned from", learned),
         ("epochs", f"{document['epochs']}"),
     ]
     for name, value in (document["metrics"] or {}).items():

@@ -1,22 +1,24 @@
 """What a learner sees where steps were judged, and what stands beside it as a measure.
 
-A cell names its part: the segments that were found, all steps weighed by how sure they are, the
-steps that really are the expert's, or as many clean steps of the expert as the segments hold.
+A cell names its part: the segments that were found, all steps weighed by how sure they are, or the
+steps that really are the expert's, each with the seeds, as `pubc train RUN` learns from them; or as
+many clean steps of the expert as segments and seeds hold.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pubc.collect.lapses import EXPERT_STEPS
 from pubc.errors import DataError
 from pubc.experiments.cell import Cell, StepFilterSpec
 from pubc.experiments.stage_cache import Cache
 from pubc.experiments.stages.datasets import open_seed_pool
-from pubc.experiments.stages.filters import FilterJob, filter_key, read_filter
+from pubc.experiments.stages.filters import FilterJob, draw_seeds, filter_key, read_filter
 from pubc.experiments.stages.judged_steps import (
     MEASURES,
     expert_steps,
@@ -24,11 +26,12 @@ from pubc.experiments.stages.judged_steps import (
     segments_in,
 )
 from pubc.streams import stream
-from pubc.trajectory import TrajectorySet
+from pubc.trajectory import TrajectorySet, concatenate
 
 __all__ = ["CLEAN", "EXPERT", "SEGMENTS", "WEIGHTS", "Lesson", "judged_of", "lesson_of"]
 
-SEGMENTS, WEIGHTS, EXPERT, CLEAN = "segments", "weights", "expert steps", "clean steps"
+SEGMENTS, WEIGHTS = "segments and seeds", "weights and seeds"
+EXPERT, CLEAN = "expert steps and seeds", "clean steps for segments and seeds"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,18 +69,24 @@ def lesson_of(
     spec = cell.filter
     if not isinstance(spec, StepFilterSpec):
         return Lesson(mixed if selection is None else mixed[selection])
+    assert spec.seeds is not None
+    pool = open_seed_pool(cache, cell.dataset)
+    seeds = draw_seeds(mixed, spec.seeds, cell.random_seed, pool)
+    if seeds.columns is mixed.columns:  # what is judged holds them
+        seeds = seeds[:0]
     if cell.part == EXPERT:
-        return Lesson(_true_segments(mixed, spec))
+        return Lesson(_joined(_true_segments(mixed, spec), seeds))
     key = filter_key(FilterJob(cell.dataset, spec, cell.random_seed), cache)
     confidence = read_confidence(cache.path("filters", key))
     if cell.part == WEIGHTS:
         from pubc.runs.segments.weights import weigh_steps
 
-        return Lesson(mixed, weigh_steps(confidence))
+        sure = np.ones(seeds.steps, dtype=np.float32)
+        return Lesson(_joined(mixed, seeds), np.concatenate([weigh_steps(confidence), sure]))
     found = segments_in(mixed, confidence, shortest=spec.shortest, margin=spec.margin)
     if cell.part == CLEAN:
-        return Lesson(_clean(cell, found.steps, cache))
-    return Lesson(found)
+        return Lesson(_clean(cell, found.steps + seeds.steps, cache))
+    return Lesson(_joined(found, seeds))
 
 
 def judged_of(cell: Cell, cache: Cache) -> dict[str, Any]:
@@ -86,6 +95,17 @@ def judged_of(cell: Cell, cache: Cache) -> dict[str, Any]:
         return {}
     told = read_filter(cache, FilterJob(cell.dataset, cell.filter, cell.random_seed))
     return {**{name: told.get(name) for name in MEASURES}, "filter_seconds": told["seconds"]}
+
+
+def _joined(found: TrajectorySet, seeds: TrajectorySet) -> TrajectorySet:
+    """What was found, then the seeds, which are the expert's own from end to end."""
+    if not len(seeds):
+        return found
+    columns = dict(seeds.columns.extras)
+    if EXPERT_STEPS not in columns:
+        columns[EXPERT_STEPS] = np.ones(len(seeds.columns.observations), dtype=np.bool_)
+    clean = replace(seeds, columns=replace(seeds.columns, extras=columns))
+    return concatenate([found, clean])
 
 
 def _true_segments(mixed: TrajectorySet, spec: StepFilterSpec) -> TrajectorySet:

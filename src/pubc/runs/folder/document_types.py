@@ -26,6 +26,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "data.trajectories": (int,), "data.steps": (int,), "data.observation_size": (int,),
     "data.action_size": (int,),
     "seed.how": (str,), "seed.ids": (list,), "seed.positions": (list,), "seed.from": _WORD,
+    "seed.outside": (dict,), "seed.outside.positions": (list,), "seed.outside.fingerprint": (str,),
     "bad.ids": (list,), "bad.stretches": (list,), "times.seconds": (dict,),
 }  # fmt: skip
 """Types by key; a dot stands between a key and one inside it. Other keys are free."""

@@ -18,6 +18,7 @@ from pubc.errors import DataError, UsageError
 from pubc.formats.opening.detect import detect
 from pubc.metrics import confusion, roc_auc
 from pubc.nets import pick_device
+from pubc.pu.pile_statistics import survey
 from pubc.pu.recipes import Recipe, recipe_to_json
 from pubc.pu.second_opinion.opinion import Opinion
 from pubc.pu.steps.step_settings import StepSettings
@@ -55,8 +56,6 @@ def begin_document(
         seeds: The seeds, and how they were named.
         recipe: How to filter.
     """
-    positions = locate(mixed, seeds.trajectories)
-    inside = np.asarray(list(dict.fromkeys(positions[positions >= 0].tolist())), dtype=np.int64)
     return {
         "kind": KIND,
         "version": 1,
@@ -72,11 +71,7 @@ def begin_document(
             "action_size": mixed.action_size,
         },
         "reading": dataclasses.asdict(config.reading),
-        "seed": {
-            **seeds.asked,
-            "positions": inside.tolist(),
-            "ids": [str(i) for i in mixed.ids[inside]],
-        },
+        "seed": _told_seeds(seeds, mixed),
         "bad": _bad(config, mixed, ready),
         "recipe": recipe_to_json(recipe),
         "settings": {
@@ -198,6 +193,19 @@ def check_same(
             f"the versions of {', '.join(changed)} changed since the run began; the result may "
             "differ in the last digits from an uninterrupted run."
         )
+
+
+def _told_seeds(seeds: Seeds, mixed: TrajectorySet) -> dict[str, Any]:
+    """How the seeds were named, and which they are; those elsewhere are known by a digest."""
+    positions = locate(mixed, seeds.trajectories)
+    inside = np.asarray(list(dict.fromkeys(positions[positions >= 0].tolist())), dtype=np.int64)
+    ids = [str(i) for i in mixed.ids[inside]]
+    told = {**seeds.asked, "positions": inside.tolist(), "ids": ids}
+    outside = np.flatnonzero(positions < 0)
+    if seeds.asked["how"] == "from" and len(outside):
+        digest = survey(seeds.trajectories[outside]).fingerprint
+        told["outside"] = {"positions": outside.tolist(), "fingerprint": digest}
+    return told
 
 
 def finish_document(

@@ -44,7 +44,9 @@ def test_every_column_has_a_return_and_the_steps_are_measured(capsys):
     # Lapses take about a third of the steps of every trajectory.
     assert 0.5 < learned["everything"]["expert_share"] < 0.85
     judged = found["segments"]
-    assert judged["precision"] == pytest.approx(learned["segments"]["expert_share"])
+    # The seeds, which are learned from too, are the expert's from end to end.
+    assert judged["precision"] < learned["segments"]["expert_share"] <= 1
+    assert learned["weights"]["steps"] > learned["everything"]["steps"]
     assert 0.5 < judged["step_auc"] <= 1
     assert found["weights"]["step_auc"] == judged["step_auc"]
     assert "step_auc" not in found["everything"]

@@ -24,7 +24,12 @@ __all__ = ["QUICK", "ROBOTS", "TABLE", "lapses", "step_filter"]
 ROBOTS = {"Ant": "ant", "HalfCheetah": "halfcheetah", "Hopper": "hopper"}
 """Row to environment; every one has a recipe of lapses."""
 _EVERYTHING, _BEST = "everything", "best 10 %"
-_COLUMNS = (SEGMENTS, WEIGHTS, _EVERYTHING, _BEST, EXPERT, CLEAN)
+_SEGMENTS, _WEIGHTS, _CLEAN = "segments", "weights", "clean steps"
+_PARTS = {
+    _SEGMENTS: SEGMENTS, _WEIGHTS: WEIGHTS, _EVERYTHING: None, _BEST: None,
+    "expert steps": EXPERT, _CLEAN: CLEAN,
+}  # fmt: skip
+"""What a learner sees in each column; whole trajectories where there is none."""
 _SEEDS = SeedSpec(steps=5000)
 """Five trajectories where none ends early."""
 _EPISODES = 50
@@ -55,11 +60,11 @@ def _cells(scale: Scale, random_seeds: int, data: Mapping[str, DatasetSpec]) -> 
             _filter(column, scale),
             _cloning(ROBOTS[row], scale),
             random_seed=seed,
-            part=None if column in (_EVERYTHING, _BEST) else column,
+            part=_PARTS[column],
             measure="return",
         )
         for row in ROBOTS
-        for column in _COLUMNS
+        for column in _PARTS
         for seed in range(random_seeds)
     ]
 
@@ -84,12 +89,13 @@ TABLE = Table(
         "an expert's with lapses: for about a third of its steps, in stretches of 10 to 45, "
         "another policy acts or the last action is repeated (`pubc collect ant:lapses` and so "
         "on). Five clean trajectories of the expert are the seeds. segments clones what `pubc "
-        "filter --segments` keeps, weights all steps by their confidence (`pubc train --weights`), "
-        "everything all steps alike, best 10 % the trajectories with the highest returns. Two "
-        "columns know what a filter does not: expert steps clones the stretches in which the "
-        "expert really acted, clean steps as many steps as segments, of trajectories of the "
-        "expert without lapses. Random seeds draw other seed trajectories, other clean steps, and "
-        "train another policy, which plays 50 trajectories."
+        "filter --segments` keeps, and the seeds (`pubc train RUN`); weights all steps by their "
+        "confidence, and the seeds (`pubc train --weights`); everything all steps alike, best 10 % "
+        "the trajectories with the highest returns. Two columns know what a filter does not: "
+        "expert steps clones the stretches in which the expert really acted, and the seeds; clean "
+        "steps as many steps as segments and seeds together, of trajectories of the expert without "
+        "lapses. Random seeds draw other seed trajectories, other clean steps, and train another "
+        "policy, which plays 50 trajectories."
     ),
     scaled_down={
         "small": (
@@ -103,9 +109,13 @@ TABLE = Table(
         "quick": "3,000 steps of each robot, 1,000 updates, 3 trajectories played.",
     },
     rows=tuple(ROBOTS),
-    columns=_COLUMNS,
+    columns=tuple(_PARTS),
     cells=_cells,
     unit="return",
-    extra={"ours": [SEGMENTS, WEIGHTS], "not_ranked": [EXPERT, CLEAN], "reference": CLEAN},
+    extra={
+        "ours": [_SEGMENTS, _WEIGHTS],
+        "not_ranked": ["expert steps", _CLEAN],
+        "reference": _CLEAN,
+    },
     quick=QUICK,
 )
