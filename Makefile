@@ -30,7 +30,7 @@ demo: setup
 	$(BIN)/pubc demo
 
 # Types are checked beside the first tests. A file stays on one worker, so that what it prepares is
-# made once; the order of files is that of tests/conftest.py. Three workers keep two cores busy,
+# made once; the order of files is that of tests/conftest.py. Four workers keep two cores busy,
 # since many tests wait; what all of them load is compiled before, once.
 test: setup-test
 	$(BIN)/ruff check src tests benchmarks
@@ -39,7 +39,7 @@ test: setup-test
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -W ignore -c \
 	  "import d3rlpy, matplotlib.pyplot, onnxruntime, ray, tests.reliability.test_faults, torch, zarr" \
 	  2>/dev/null; \
-	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not slow and not gpu"; \
+	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder -m "not slow and not gpu"; \
 	tests=$$?; wait $$types && exit $$tests
 
 # Longer checks than CI can afford; the last result is recorded in docs/dev/check-full.md.

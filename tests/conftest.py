@@ -26,9 +26,12 @@ sys.dont_write_bytecode = False
 # While tests are collected little becomes garbage; `pytest_collection_finish` goes on from there.
 gc.disable()
 
-# A shell makes its background jobs deaf to Ctrl-C, and they hand that on to whatever tests start.
+# A shell makes its background jobs deaf to Ctrl-C, `nohup` to a closed terminal, and they hand that
+# on to whatever tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")

@@ -46,7 +46,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "train": (
         "pubc train run --out policy",
         "pubc train mixed.npz --algo 10%bc --epochs 5 --out top-tenth",
-        "pubc train mixed.npz --algo dwbc --positives good.npz --updates 500 --out weighted",
+        "pubc train mixed.npz --algo dwbc --positives good.npz --updates 200 --out weighted",
         "pubc train run --epochs 4 --evaluate-every 200 --env ant --evaluate-episodes 2 --out seen",
         "pubc train run --epochs 2 --random-seeds 0-2 --out many",
         "pubc train --weights run --epochs 2 --out by-steps",

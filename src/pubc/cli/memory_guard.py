@@ -10,7 +10,6 @@ held back for that; everything else that came from below Python is shown at the 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import resource
 import signal
@@ -35,7 +34,10 @@ def guard_memory() -> None:
     limit = _limit()
     if limit is None or not hasattr(os, "memfd_create"):
         return
+    import ctypes
+
     words = os.memfd_create("words of libraries")
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored, nobody could wait for a child
     parent = os.getpid()
     child = os.fork()
     if child:

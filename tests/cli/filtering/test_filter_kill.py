@@ -135,7 +135,11 @@ def test_fifty_kills_change_nothing(data: Path, tmp_path: Path):
     struck(data, uninterrupted(data, tmp_path / "whole", USUAL), tmp_path, 50, USUAL)
 
 
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize(
+    # The others reach the same handler: tests/cli/test_startup.py strikes with each.
+    "name",
+    ["SIGINT", *(pytest.param(name, marks=pytest.mark.slow) for name in ("SIGTERM", "SIGHUP"))],
+)
 def test_a_polite_stop_is_prompt_and_resumable(data: Path, whole, tmp_path: Path, quick, name: str):
     out = tmp_path / "run"
     process = start(str(data), "--out", str(out), *SEEDS, by=quick)
