@@ -63,8 +63,8 @@ def assemble(
     marked = _marked(request, shuffled)
     told = bool(request.recipe.expert.lapses)
     # A name that goes with the process: nobody has to prove what is in it.
-    flat = temporary(work / "flat")
-    with disk_words(flat):
+    with disk_words(work):
+        flat = temporary(work / "flat")
         flat.mkdir()
     finals = _write_columns(shuffled, within, request.random_seed, flat, told)
     extras = {EXPERT_STEPS: _map(flat, f"extras/{EXPERT_STEPS}")} if told else {}

@@ -93,13 +93,14 @@ class WorkerPool:
     def __init__(self, setup: Mapping[str, Any], processes: int, folder: Path) -> None:
         self._setup = json.dumps(dict(setup))
         self._count = processes
-        # Hidden, and gone with the pool: MuJoCo writes a log of its own to where it runs.
-        self._folder = temporary(folder / "workers")
+        self._folder = folder
         self._workers: list[subprocess.Popen[str]] = []
         self._heard: queue.SimpleQueue[tuple[int, str]] = queue.SimpleQueue()
 
     def __enter__(self) -> WorkerPool:
         with disk_words(self._folder):
+            # Hidden, and gone with the pool: MuJoCo writes a log of its own to where it runs.
+            self._folder = temporary(self._folder / "workers")
             self._folder.mkdir()
         try:
             for number in range(self._count):

@@ -13,6 +13,7 @@ from pubc.cli.main import main
 from pubc.cli.policies import from_run
 from pubc.cli.policies.from_run import read_lesson, read_weights
 from pubc.formats import ReadOptions
+from pubc.storage import seal, write_sealed
 from pubc.trajectory import concatenate
 from tests.pu.piles import pile
 
@@ -98,3 +99,22 @@ def test_a_run_does_not_go_on_with_other_seeds(run: Path, capsys):
     pubc.save("seeds.npz", seeds[[0, 1, 2]], overwrite=True)
     assert main(["filter", "--resume", "run"]) == 2
     assert "changed since the run began" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"from": None}, {"from": ""}, {"outside": {}}, {"outside": {"positions": []}},
+        {"outside": {"positions": [0, 2.0, 3]}}, {"outside": {"positions": [-1]}},
+        {"outside": {"positions": [True]}}, {"outside": {"positions": [9]}},
+        {"outside": {"positions": ["0"]}}, {"outside": None}, {"outside": [0]},
+    ],
+)  # fmt: skip
+def test_odd_words_of_a_stranger_about_seeds_are_one_sentence(run: Path, capsys, odd: dict):
+    document = json.loads((run / "run.json").read_text())
+    document["seed"] |= odd
+    write_sealed(run / "run.json", document)
+    seal(run, kind="filter")
+    assert main(["train", "run", *TRAIN]) in (2, 3)
+    assert capsys.readouterr().err.count("\n") <= 2
+    assert not Path("p").exists()

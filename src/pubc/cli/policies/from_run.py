@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -79,36 +80,33 @@ def _add_seeds(run: Path, given: TrajectorySet) -> Lesson:
     from pubc.runs.folder.run_folder import RunFolder
     from pubc.trajectory import concatenate
 
-    outside = RunFolder(run).read()["seed"].get("outside")
-    if outside is None:
+    seed = RunFolder(run).read().get("seed", {})
+    if "outside" not in seed:
         return Lesson(given, given)
     if given.steps * (given.observation_size + given.action_size) * 4 > _LARGE:
         warn(f"the seeds of {run} are not learned from: its data is too large to be copied.")
         return Lesson(given, given)
-    seeds = _read_seeds(run, outside)
+    seeds = _read_seeds(run, seed)
     joined = concatenate([given, seeds])
     return Lesson(dataclasses.replace(joined, metadata=given.metadata), given, seeds)
 
 
-def _read_seeds(run: Path, outside: dict[str, Any]) -> TrajectorySet:
+def _read_seeds(run: Path, seed: Mapping[str, Any]) -> TrajectorySet:
+    """The seeds that run.json names, if they are still where and what they were."""
     from pubc.pu.pile_statistics import survey
     from pubc.runs.folder.document_types import reading_options
     from pubc.runs.folder.given_data import read_given
     from pubc.runs.folder.run_folder import RunFolder
 
-    document = RunFolder(run).read()
-    place = Path(document["seed"]["from"])
-    if not place.exists():
+    place, outside = Path(seed.get("from") or ""), seed["outside"]
+    if not seed.get("from") or not place.exists():
         raise UsageError(
             f"{place}, where the seeds of {run} were, is gone. Put it back, or learn from what was "
             "kept alone with --no-seeds."
         )
-    options = dataclasses.replace(reading_options(document), format=None)
+    options = dataclasses.replace(reading_options(RunFolder(run).read()), format=None)
     found, positions = read_given(place, options, warn), outside.get("positions")
-    whole = isinstance(positions, list) and all(
-        type(at) is int and 0 <= at < len(found) for at in positions
-    )
-    if whole and positions:
+    if positions and all(type(at) is int and 0 <= at < len(found) for at in positions):
         seeds: TrajectorySet = found[positions]
         if survey(seeds).fingerprint == outside.get("fingerprint"):
             return seeds
