@@ -38,7 +38,7 @@ TIMED = {
     "pubc.runs.folder.round_files": ("sealed_lines", "_write_lines"),
     "pubc.runs.folder.document_types": ("check_types",),
     "pubc.runs.folder.given_data": ("check_given", "check_manifest"),
-    "pubc.nets.files": ("_digest",),
+    "pubc.tensor_files": ("_digest", "proves_itself"),
     "pubc.formats.core.checks": ("check_words",),
     "pubc.formats.opening.trusted_copies": ("fault_in_copy",),
 }
