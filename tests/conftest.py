@@ -1,6 +1,7 @@
 """What every test shares: one thread, a cache of its own, and a Ctrl-C that means something.
 
-It also says in which order tests run, because two workers share them: what takes long begins first.
+It also says in which order tests run, because several workers share them: what takes long begins
+first.
 """
 
 import gc
@@ -16,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-# Before torch loads, here and in every child: two workers with as many threads as cores each would
-# be in one another's way.
+# Before torch loads, here and in every child: workers with as many threads as cores each would be
+# in one another's way.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Hundreds of children load pubc. Where this is set, as in some containers, each would compile it.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -35,6 +35,11 @@ def test_what_was_written_comes_back(file: Path):
     assert proves_itself(file)
 
 
+def test_facts_that_json_spells_otherwise_come_back_as_json_has_them(file: Path):
+    save_arrays(file, ARRAYS, {"by number": {10: "ten", 9: "nine"}, "pair": (1, 2)})
+    assert load_arrays(file)[1] == {"by number": {"10": "ten", "9": "nine"}, "pair": [1, 2]}
+
+
 def test_it_is_the_same_bytes_each_time(file: Path):
     before = file.read_bytes()
     save_arrays(file, ARRAYS, {"kind": "part", "numbers": [1, 2]})

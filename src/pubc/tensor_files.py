@@ -36,7 +36,8 @@ def save_arrays(
     """Write arrays and JSON facts about them, with name and SHA-256, whole or not at all."""
     from safetensors.numpy import save
 
-    about = {**about, _FILE: path.stem}
+    # As it will be read back: the digest is of that.
+    about = json.loads(json.dumps({**about, _FILE: path.stem}, allow_nan=False))
     plain = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     words = json.dumps({**about, _DIGEST: _digest(plain, about)}, allow_nan=False)
     # One metadata key: safetensors does not keep the order of several.

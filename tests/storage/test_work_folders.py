@@ -112,3 +112,13 @@ def test_what_does_not_prove_itself_is_named_and_stays(tmp_path):
         work.remove()
     assert left_in(work) == ["part-1", "part-1/state.json"]
     assert (work.path / "part-1/state.json").read_text() == "edited"
+
+
+def test_a_document_that_was_edited_meanwhile_stays(tmp_path):
+    work = work_in(tmp_path)
+    work.begin()
+    fill(work, "table.txt", "work.json")
+    with lock(work.path), pytest.warns(UserWarning, match=r"stays: it holds work\.json"):
+        work.remove()
+    assert left_in(work) == ["work.json"]
+    assert (work.path / "work.json").read_text() == "text"

@@ -80,9 +80,9 @@ def _tell_crash(how: str, limit: int) -> NoReturn:
     from pubc.cli.main import report_error
 
     error = EnvironmentFailure(
-        f"not enough memory: under a limit of {limit >> 10:,} kB (ulimit) a library ended the "
-        f"command ({how}). Raise the limit. What stood before stands, and --resume goes on where "
-        "the command has it."
+        f"a library ended the command ({how}) under a memory limit of {limit >> 10:,} kB (ulimit), "
+        "most likely because it found no room. Raise the limit. What stood before stands, and "
+        "--resume goes on where the command has it."
     )
     code = report_error(error, "--json" in sys.argv)
     with contextlib.suppress(OSError):

@@ -59,10 +59,7 @@ class WorkFolder:
             self._refuse("is not a folder")
         if not any(self.path.iterdir()):
             return None
-        try:
-            document = read_sealed(self.path / _DOCUMENT)
-        except (PubcError, OSError):
-            document = {}
+        document = self._document()
         if document.get("kind") != self.kind:
             self._refuse(f"was not made by pubc for a {self.kind}")
         for name in self._content():
@@ -106,7 +103,8 @@ class WorkFolder:
             # The document goes last: what a kill leaves is still known as ours.
             if is_lock(self.path / LOCK):
                 (self.path / LOCK).unlink()
-            (self.path / _DOCUMENT).unlink(missing_ok=True)
+            if self._document().get("kind") == self.kind:
+                (self.path / _DOCUMENT).unlink()
             self.path.rmdir()
         if not self.path.exists():
             return
@@ -114,6 +112,13 @@ class WorkFolder:
         warnings.warn(
             f"{self.path} stays: it holds {left}, which pubc did not write.", stacklevel=2
         )
+
+    def _document(self) -> dict[str, Any]:
+        """What the document inside says; nothing where it is not as we wrote it."""
+        try:
+            return read_sealed(self.path / _DOCUMENT)
+        except (PubcError, OSError):
+            return {}
 
     def _remove_files(self) -> None:
         for name in self._content():
