@@ -69,7 +69,7 @@ def comparison_payload(runs: Sequence[Run], facts: dict[str, Any]) -> dict[str, 
             {
                 "name": name,
                 "threshold": run.document["threshold"],
-                "last": {**bars(run.rounds[run.decisive]), "threshold": run.document["threshold"]},
+                "last": _last(run),
                 "confidence": pack(run.scores.confidence, "f8"),
                 "kept": packed_bits(run.scores.keep),
             }
@@ -85,6 +85,15 @@ def comparison_payload(runs: Sequence[Run], facts: dict[str, Any]) -> dict[str, 
             "lengths": pack(first.lengths, "i4"),
         }
     return drawn
+
+
+def _last(run: Run) -> dict[str, Any]:
+    """The round that decided, with the cut of its own confidences.
+
+    The run may have decided by other evidence, whose threshold is on another scale.
+    """
+    last = run.rounds[run.decisive]
+    return {**bars(last), "threshold": last.threshold}
 
 
 def _patterns(kept: Any) -> list[dict[str, Any]]:
