@@ -181,8 +181,9 @@ function pointChart(width, height, points, place, options) {
     const x = f.px(points.x[i]), y = f.py(points.y[i]);
     f.root.append(svg("path", { class: "seedmark", d: `M${x} ${y - 6}l6 6l-6 6l-6 -6Z` }));
   });
-  (options.cutX !== null && options.cutX !== undefined) && f.root.append(svg("line", { class: "cut", x1: f.px(options.cutX), x2: f.px(options.cutX), y1: f.o.top, y2: f.py(f.y[0]) }));
-  (options.cutY !== null && options.cutY !== undefined) && f.root.append(svg("line", { class: "cut", x1: f.o.left, x2: width - f.o.right, y1: f.py(options.cutY), y2: f.py(options.cutY) }));
+  const shows = (cut, [low, high]) => Number.isFinite(cut) && cut >= low && cut <= high;
+  if (shows(options.cutX, f.x)) f.root.append(svg("line", { class: "cut", x1: f.px(options.cutX), x2: f.px(options.cutX), y1: f.o.top, y2: f.py(f.y[0]) }));
+  if (shows(options.cutY, f.y)) f.root.append(svg("line", { class: "cut", x1: f.o.left, x2: width - f.o.right, y1: f.py(options.cutY), y2: f.py(options.cutY) }));
   const ring = svg("circle", { r: 6, fill: "none", stroke: "currentColor", visibility: "hidden" });
   const hit = svg("rect", { class: "chart-hit", fill: "transparent", x: f.o.left, width: f.inner, y: f.o.top, height: f.tall });
   hit.addEventListener("pointermove", (event) => {
