@@ -141,6 +141,36 @@ except KeyboardInterrupt:
         assert (done.returncode, done.stderr) == (5, "")
 
 
+def test_an_interrupt_that_comes_again_too_early_is_not_lost():
+    """On a busy machine it strikes before Python has told of the first one."""
+    program = """
+import os, signal, sys, threading, time, weakref
+from pubc.cli.startup import begin_work
+
+class Thing:
+    pass
+
+def start(thread, begin=threading.Thread.start):
+    begin(thread)
+    time.sleep(0.1)
+
+threading.Thread.start = start
+begin_work()
+thing = Thing()
+kept = weakref.ref(thing, lambda _: os.kill(os.getpid(), signal.SIGINT))
+try:
+    del thing
+    time.sleep(5)
+except KeyboardInterrupt:
+    time.sleep(0.2)
+    sys.exit(5)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (5, "")
+
+
 def test_a_library_that_turns_an_interrupt_into_bad_data_is_seen_through():
     """As safetensors does where a signal strikes while it looks at torch."""
     program = """

@@ -13,7 +13,10 @@ import resource
 import signal
 import sys
 import threading
+import time
+from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 from pubc.cli.early_interrupt import listen
 from pubc.errors import EnvironmentFailure
@@ -28,8 +31,6 @@ __all__ = [
     "was_interrupted",
 ]
 
-_heard = threading.Event()
-"""Set by an interrupt, from the moment that a command works."""
 _LOADING = 64 << 20
 _PER_CORE = 40 << 20
 """Bytes of addresses that loading numpy takes, and for each thread that its OpenBLAS starts."""
@@ -64,9 +65,24 @@ _LEARNING = ("demo", "filter", "score", "train", "evaluate", "compare", "export"
 """Commands that always load torch."""
 
 
+@dataclass
+class _Interrupts:
+    """What became of interrupts; flags without locks, for one signal may strike within another."""
+
+    came: bool = False
+    """Since the command began to work."""
+    raised: bool = True
+    """The last one became an exception where somebody may hear it."""
+    answered: bool = True
+    """The last one that we sent ourselves arrived."""
+
+
+_interrupts = _Interrupts()
+
+
 def begin_quietly() -> None:
     """From here on an interrupt ends the process at once, with one sentence and exit code 5."""
-    _heard.clear()
+    _interrupts.came = False
     if _ours_to_set():
         listen()
 
@@ -77,11 +93,14 @@ def begin_work() -> None:
     Files are closed, temporaries removed, and the exit code is 5.
     """
 
-    def stop(number: int, frame: object) -> None:
-        _heard.set()
+    def stop(number: int, frame: FrameType | None) -> None:
+        _interrupts.came = _interrupts.answered = True
+        if _is_passed_over(frame):
+            return
         if number == getattr(signal, "SIGXCPU", None):
             # It comes again every second, also while the process ends.
             signal.signal(number, signal.SIG_IGN)
+        _interrupts.raised = True
         raise KeyboardInterrupt
 
     if threading.current_thread() is not threading.main_thread():
@@ -100,7 +119,7 @@ def was_interrupted() -> bool:
     A library in C that is struck inside may say that its file is bad: whatever of the data a
     command complains of after that, it ends because somebody stopped it.
     """
-    return _heard.is_set()
+    return _interrupts.came
 
 
 def check_limits() -> None:
@@ -166,13 +185,31 @@ def _hear_lost_interrupts() -> None:
 
     def hear(lost: sys.UnraisableHookArgs) -> None:
         if issubclass(lost.exc_type, KeyboardInterrupt):
-            again = threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGTERM))
-            again.daemon = True
-            again.start()
+            _interrupts.raised = False
+            threading.Thread(target=_interrupt_again, daemon=True).start()
         else:
             before(lost)
 
     sys.unraisablehook = hear
+
+
+def _interrupt_again() -> None:
+    """Interrupt until that is an exception where somebody hears it."""
+    while not _interrupts.raised:
+        _interrupts.answered = False
+        time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGTERM)
+        while not _interrupts.answered:
+            time.sleep(0.01)
+
+
+def _is_passed_over(frame: FrameType | None) -> bool:
+    """Whether an exception raised here would be lost, for Python is just telling of a lost one."""
+    while frame is not None:
+        if frame.f_code.co_qualname.startswith(_hear_lost_interrupts.__qualname__):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _check_room(more: int, library: str) -> None:
