@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from pubc.engine import Failure
 from pubc.engine.serial import Serial
 from pubc.experiments.cell import DatasetSpec
+from pubc.experiments.cell_values import failed
 from pubc.experiments.record_files import RecordFiles
 from pubc.experiments.run_table import Plan, reproduce
 from pubc.report.tables import read_tables
-from pubc.results import read
+from pubc.results import key_of, read
 from tests.experiments.tiny import labelled, plan, records, run
 
 ROOT = Path(__file__).parents[2]
@@ -147,6 +149,16 @@ def test_failed_cells_are_tried_again_only_when_asked(data, tmp_path):
     chosen.cache.given[sha256] = place[sha256]
     assert [now.total for now in run(chosen, "serial")] == [0, 0]
     list(run(chosen, "serial", retry_failed=True))
+    (one,) = of(records(chosen, tmp_path), "push", "auto")
+    assert one["accuracy"] >= 0.6
+
+
+def test_cells_that_wanted_an_extra_are_tried_again_unasked(data, whole, tmp_path):
+    chosen = plan(tmp_path, {"push": data}, random_seeds=1)
+    cell = next(c for c in chosen.cells() if (c.row, c.column) == ("push", "auto"))
+    wanted = Failure("MissingExtraError", "This learner needs the extra 'd3rlpy'.")
+    chosen.cache.keep(key_of(chosen.identity(cell)), failed(wanted, None))
+    list(run(chosen, "serial"))
     (one,) = of(records(chosen, tmp_path), "push", "auto")
     assert one["accuracy"] >= 0.6
 

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from pubc.engine import Engine, Failure
+from pubc.errors import MissingExtraError
 from pubc.experiments.cell import Cell, DatasetSpec, Scale, Table
 from pubc.experiments.cell_values import failed, learned, measured, trained
 from pubc.experiments.stage_cache import Cache
@@ -152,7 +153,10 @@ class _Run:
         values = self.plan.values(cell)
         if values is None:
             return True
-        return retry_failed and "failed" in values and cell.dataset.given
+        if "failed" not in values or not cell.dataset.given:
+            return False
+        # What was not installed may be by now; to find that it is not costs next to nothing.
+        return retry_failed or values["failed"]["kind"] == MissingExtraError.__name__
 
     def steps(self) -> Iterator[Progress]:
         by_seed = sorted(self.missing, key=lambda cell: cell.random_seed)
