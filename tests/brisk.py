@@ -1,5 +1,7 @@
 """Recipe `auto` with a tenth of its training, for tests of what happens around a filter.
 
+Steps are judged with as little.
+
 The stages, the files and the random streams are those of `auto`, so whatever stops, resumes,
 spreads or reads a run meets the same of it. How well it judges is tested with `auto` as it is.
 
@@ -10,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 
 from pubc.__main__ import main
 
@@ -22,16 +24,22 @@ TRAINING = ("demo", "filter")
 def brisk() -> type:
     """The recipe; made when it is asked for, since it loads torch."""
     from pubc.pu.auto.residual import Residual
+    from pubc.pu.guarded_rounds import Loop
     from pubc.pu.recipes import Auto
     from pubc.pu.second_opinion.opinion import OpinionSettings
 
     @dataclass(frozen=True, slots=True)
     class Brisk(Auto):
-        """Auto, with fewer updates, rows and features."""
+        """Auto, with fewer updates, rows, features and rounds."""
 
         residual: Residual = field(default_factory=lambda: Residual(updates=25))
+        loop: Loop = field(
+            default_factory=lambda: Loop(
+                tolerance=0.01, max_rounds=3, settled=0.05, doubtful_rounds=2
+            )
+        )
         opinion: OpinionSettings = field(
-            default_factory=lambda: OpinionSettings(updates=50, rows=4000, features=32)
+            default_factory=lambda: OpinionSettings(updates=25, rows=4000, features=32)
         )
 
     return Brisk
@@ -41,13 +49,17 @@ def brisk() -> type:
 def quickened() -> Iterator[None]:
     """Let `auto` be the brisk recipe for a while."""
     from pubc.pu.recipes import RECIPES
+    from pubc.pu.steps import step_model
+    from pubc.pu.steps.step_settings import StepSettings
+    from pubc.runs.folder import run_document
 
-    usual = RECIPES["auto"]
-    RECIPES["auto"] = brisk()
+    usual = RECIPES["auto"], step_model.StepSettings, run_document.StepSettings
+    few = partial(StepSettings, waves=24, width=32, updates=25, rows=4000)
     try:
+        RECIPES["auto"], step_model.StepSettings, run_document.StepSettings = brisk(), few, few
         yield
     finally:
-        RECIPES["auto"] = usual
+        RECIPES["auto"], step_model.StepSettings, run_document.StepSettings = usual
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import resource
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -218,12 +219,14 @@ program()
 @pytest.mark.parametrize("files", [10, 20, 40, 64])
 def test_a_limit_on_open_files_is_one_sentence_or_enough(files, tmp_path):
     run = ["--out", str(tmp_path / "run"), "--seed-episodes", "0", "--engine", "processes"]
+    program = "pubc" if files < 64 else "tests.brisk"
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
 
     done = subprocess.run(
-        [sys.executable, "-m", "pubc", "filter", str(samples.npz(tmp_path)), *run],
+        [sys.executable, "-m", program, "filter", str(samples.npz(tmp_path)), *run],
+        cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
         preexec_fn=limit,

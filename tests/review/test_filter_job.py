@@ -26,8 +26,11 @@ CLICKS = 8
 
 
 @pytest.mark.timeout(600)
-def test_eight_clicks_on_what_the_page_proposes_find_the_expert(desk, demo):
+@pytest.mark.parametrize("training", ["brisk", pytest.param("usual", marks=pytest.mark.slow)])
+def test_eight_clicks_on_what_the_page_proposes_find_the_expert(training, desk, demo, request):
     """The scripted user knows the truth and answers what is asked, nothing else."""
+    if training == "brisk":
+        request.getfixturevalue("brisk_runs")
     truth = desk.trajectories.sources == "expert"
     clicks = 0
     with serving(desk) as address:

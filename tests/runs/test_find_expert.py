@@ -92,6 +92,7 @@ def test_one_policy_only_cannot_be_split(random_seed: int):
     assert found.advice
 
 
+@pytest.mark.slow  # it takes the way of the pile of one policy
 def test_pure_noise_cannot_be_split():
     rng = np.random.default_rng(0)
     data = mixed(20)
