@@ -24,7 +24,7 @@ from pubc.storage import hash_file
 from tests.pu.piles import pile
 
 SCALE = Scale("tiny", trajectories_per_source=2)
-AUTO = {"residual.updates": 40, "opinion.updates": 50, "opinion.features": 32, "loop.max_rounds": 2}
+AUTO = {"residual.updates": 20, "opinion.updates": 20, "opinion.features": 32, "loop.max_rounds": 2}
 PAPER = {"ensemble.schedule.epochs": 1, "ensemble.subset": 1024, "loop.max_rounds": 2}
 
 

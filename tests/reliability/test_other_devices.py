@@ -1,8 +1,8 @@
 """CPU and GPU decide differently about borderline trajectories alone (goal R9).
 
 What sets a GPU apart is the order in which it adds: the last bits of every product differ. CI has
-no GPU, so there every sum of a network's products runs backwards, and what an H200 said is read
-from its record; where there is a CUDA device, `pytest -m gpu` holds the same against it.
+no GPU, so there what an H200 said is read from its record; `make check-full` also has every sum of
+a network's products run backwards, and where there is a CUDA device, `pytest -m gpu` asks it.
 """
 
 import json
@@ -26,7 +26,11 @@ def backwards(product):
 
 
 @pytest.fixture(
-    params=["backwards", "recorded", pytest.param("cuda", marks=[pytest.mark.gpu, CUDA])]
+    params=[
+        "recorded",
+        pytest.param("backwards", marks=pytest.mark.slow),
+        pytest.param("cuda", marks=[pytest.mark.gpu, CUDA]),
+    ]
 )
 def elsewhere(request, monkeypatch):
     """Asks another device: for `scores`, or for what is `found` in a pile by its name."""

@@ -16,7 +16,7 @@ from pubc.pu.second_opinion.pile_split import split_pile
 from pubc.streams import Key
 from tests.pu.piles import pile
 
-QUICK = OpinionSettings(updates=150, features=48)
+QUICK = OpinionSettings(updates=60, features=32)
 
 
 def asked(mixed, seeds, known_bad=None, settings=QUICK):
