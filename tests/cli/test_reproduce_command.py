@@ -48,6 +48,26 @@ def test_flags_that_mean_nothing_are_refused_in_words(flags, told, capsys, tmp_p
     assert not (tmp_path / "out").exists()
 
 
+def test_a_missing_extra_is_told_before_any_work(monkeypatch, capsys, tmp_path):
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pubc.experiments.run_table.reproduce", stopped)
+    words = ["reproduce", "policy-scores", "--only", "Ant E+E", "--out", str(tmp_path / "out")]
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
+    main(words)
+    assert "d3rlpy" not in capsys.readouterr().err
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    main(words)
+    assert "To train DT, IQL, CRR needs the extra 'd3rlpy'." in _flat(capsys.readouterr().err)
+    main([*words, "--columns", "BC,PUBC"])
+    assert "d3rlpy" not in capsys.readouterr().err
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
+
+
 def test_list_names_the_tables_and_the_files_they_take(capsys):
     assert main(["reproduce", "--list"]) == 0
     said = capsys.readouterr().out

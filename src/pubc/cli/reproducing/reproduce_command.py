@@ -12,7 +12,12 @@ import tyro
 
 from pubc.cli.console import facts, headline, progress, say
 from pubc.cli.reproducing.given_files import hash_given, read_given
-from pubc.cli.reproducing.reproduce_show import show_places, state_of, time_left
+from pubc.cli.reproducing.reproduce_show import (
+    show_places,
+    state_of,
+    time_left,
+    warn_of_extras,
+)
 from pubc.errors import InterruptedRun, UnknownNameError, UsageError
 
 if TYPE_CHECKING:
@@ -135,6 +140,7 @@ class Reproduce:
         from pubc.experiments.run_table import Plan, reproduce
 
         if isinstance(plan, Plan):
+            warn_of_extras(plan)
             return reproduce(
                 plan,
                 engine,

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+import importlib.util
+from typing import TYPE_CHECKING, Any
 
-from pubc.cli.console import facts, say
+from pubc.cli.console import facts, say, warn
+from pubc.errors import MissingExtraError
 
-__all__ = ["show_places", "state_of", "time_left"]
+if TYPE_CHECKING:
+    from pubc.experiments.run_table import Plan
+
+__all__ = ["show_places", "state_of", "time_left", "warn_of_extras"]
 
 
 def show_places(cells: list[dict[str, Any]]) -> None:
@@ -45,3 +50,15 @@ def time_left(seconds: float | None) -> str:
     if seconds is None:
         return ""
     return f", {seconds / 60:,.0f} min left," if seconds > 90 else f", {seconds:.0f} s left,"
+
+
+def warn_of_extras(plan: Plan) -> None:
+    """Say at once which columns nothing can be trained for, not after their data is collected."""
+    from pubc.policies import OFFLINE
+
+    columns = {
+        cell.column for cell in plan.cells() if cell.learner and cell.learner.algo in OFFLINE
+    }
+    if columns and importlib.util.find_spec("d3rlpy") is None:
+        names = ", ".join(name for name in plan.table.columns if name in columns)
+        warn(f"{MissingExtraError(f'To train {names}', 'd3rlpy')} Such cells fail without it.")
