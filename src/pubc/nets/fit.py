@@ -61,7 +61,8 @@ def fit_classifier(
     optimiser = Adam(list(network.parameters()), learning_rate=schedule.learning_rate)
     history = []
     for _ in range(schedule.epochs):
-        total, updates = 0.0, 0
+        # Added up where it is, and asked for once: every question waits for the device.
+        total, updates = torch.zeros((), dtype=torch.float64, device=positive.device), 0
         for rows in _batches(len(positive), schedule.batch, rng, positive.device):
             if stop():
                 raise InterruptedRun("Stopped while training.")
@@ -69,8 +70,9 @@ def fit_classifier(
             value = loss(logits, positive.index_select(0, rows))
             torch.autograd.backward(value)
             optimiser.step()
-            total, updates = total + float(value.detach()), updates + 1
-        history.append(total / max(updates, 1))
+            total += value.detach()
+            updates += 1
+        history.append(float(total) / max(updates, 1))
         if not math.isfinite(history[-1]):
             break
     network.eval()
