@@ -12,7 +12,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
+from typing import ClassVar
 
 from pubc.__main__ import main
 
@@ -27,10 +28,15 @@ def brisk() -> type:
     from pubc.pu.guarded_rounds import Loop
     from pubc.pu.recipes import Auto
     from pubc.pu.second_opinion.opinion import OpinionSettings
+    from pubc.pu.steps.step_settings import StepSettings
 
     @dataclass(frozen=True, slots=True)
     class Brisk(Auto):
         """Auto, with fewer updates, rows, features and rounds."""
+
+        step_settings: ClassVar[StepSettings] = StepSettings(
+            waves=24, width=32, updates=25, rows=4000
+        )
 
         residual: Residual = field(default_factory=lambda: Residual(updates=25))
         loop: Loop = field(
@@ -49,17 +55,13 @@ def brisk() -> type:
 def quickened() -> Iterator[None]:
     """Let `auto` be the brisk recipe for a while."""
     from pubc.pu.recipes import RECIPES
-    from pubc.pu.steps import step_model
-    from pubc.pu.steps.step_settings import StepSettings
-    from pubc.runs.folder import run_document
 
-    usual = RECIPES["auto"], step_model.StepSettings, run_document.StepSettings
-    few = partial(StepSettings, waves=24, width=32, updates=25, rows=4000)
+    usual = RECIPES["auto"]
+    RECIPES["auto"] = brisk()
     try:
-        RECIPES["auto"], step_model.StepSettings, run_document.StepSettings = brisk(), few, few
         yield
     finally:
-        RECIPES["auto"], step_model.StepSettings, run_document.StepSettings = usual
+        RECIPES["auto"] = usual
 
 
 if __name__ == "__main__":

@@ -57,7 +57,9 @@ class FittedInMemory:
         """The chance that each step is the expert's; judged once."""
         if self._steps is None:
             key = Key(self.planned.config.random_seed)
-            parts = judge_steps(self.planned.ready, self.result, key)
+            parts = judge_steps(
+                self.planned.ready, self.result, key, self.planned.recipe.step_settings
+            )
             judged = [part.confidence for part in parts]
             self._steps = np.concatenate(judged) if judged else np.zeros(0, dtype=np.float32)
         return self._steps

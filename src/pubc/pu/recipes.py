@@ -44,6 +44,7 @@ from pubc.pu.paper.ensemble import Ensemble
 from pubc.pu.paper.threshold import fixed, valley
 from pubc.pu.rounds import Pile, Round
 from pubc.pu.second_opinion.opinion import OpinionSettings
+from pubc.pu.steps.step_settings import StepSettings
 from pubc.storage import check_settings
 from pubc.streams import Key
 
@@ -81,6 +82,11 @@ class Recipe(Protocol):
         """When the rounds end."""
         ...
 
+    @property
+    def step_settings(self) -> StepSettings:
+        """How single steps are judged after the rounds."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Paper:
@@ -88,6 +94,8 @@ class Paper:
 
     uses_known_bad: ClassVar[bool] = False
     """The paper knows positives and unlabelled trajectories only."""
+    step_settings: ClassVar[StepSettings] = StepSettings()
+    """How single steps are judged, which the paper does not do."""
     ensemble: Ensemble = field(default_factory=Ensemble)
     """The judge: K bagged classifiers."""
     cut: Literal["valley"] | float = "valley"
@@ -161,6 +169,8 @@ class Auto:
     against."""
     uses_known_bad: ClassVar[bool] = True
     """What is known to be bad is never on the expert's side."""
+    step_settings: ClassVar[StepSettings] = StepSettings()
+    """How single steps are judged after the rounds."""
 
     def rounds(self, pile: Pile, key: Key) -> Iterator[Round]:
         """Yield the opening, then the rounds that go on from its split."""

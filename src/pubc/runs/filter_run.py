@@ -217,7 +217,8 @@ def write_results(
         taken = result.mask | result.unsure if config.unsure == "keep" else result.mask
         result = dataclasses.replace(result, mask=taken)
         with clock.measure("steps"):
-            write_steps_file(place, judge_steps(ready, result, key), mixed.steps)
+            judged = judge_steps(ready, result, key, planned.recipe.step_settings)
+            write_steps_file(place, judged, mixed.steps)
         parts = segments_of(place, planned, listener.warn) if config.segments else None
         kept = write_kept(place, planned.data, mixed, result.mask, config, listener.warn, parts)
         if config.mask:

@@ -21,7 +21,6 @@ from pubc.nets import pick_device
 from pubc.pu.pile_statistics import survey
 from pubc.pu.recipes import Recipe, recipe_to_json
 from pubc.pu.second_opinion.opinion import Opinion
-from pubc.pu.steps.step_settings import StepSettings
 from pubc.runs.filter_config import FilterConfig
 from pubc.runs.find_expert import Prepared, Result
 from pubc.runs.folder.document_types import reading_options
@@ -89,7 +88,7 @@ def begin_document(
         "unsure": config.unsure,
         "per_step": config.per_step,
         "segments": {name: getattr(config, name) for name in SEGMENT_SETTINGS},
-        "steps": dataclasses.asdict(StepSettings()),
+        "steps": dataclasses.asdict(recipe.step_settings),
         "problems": [dataclasses.asdict(problem) for problem in (*mixed.problems, *ready.problems)],
     }
 
