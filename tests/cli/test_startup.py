@@ -172,6 +172,31 @@ except KeyboardInterrupt:
     assert (done.returncode, done.stderr) == (5, "")
 
 
+def test_an_interrupt_while_python_tells_of_another_fault_is_heard():
+    program = """
+import os, signal, sys, time
+from pubc.cli.startup import begin_work
+
+class Thing:
+    def __del__(self):
+        raise ValueError
+
+sys.unraisablehook = lambda lost: os.kill(os.getpid(), signal.SIGINT)
+begin_work()
+thing = Thing()
+try:
+    del thing
+    time.sleep(5)
+except KeyboardInterrupt:
+    time.sleep(0.2)
+    sys.exit(5)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (5, "")
+
+
 def test_a_library_that_turns_an_interrupt_into_bad_data_is_seen_through():
     """As safetensors does where a signal strikes while it looks at torch."""
     program = """

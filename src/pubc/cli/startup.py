@@ -71,10 +71,12 @@ class _Interrupts:
 
     came: bool = False
     """Since the command began to work."""
-    raised: bool = True
-    """The last one became an exception where somebody may hear it."""
-    answered: bool = True
-    """The last one that we sent ourselves arrived."""
+    lost: bool = False
+    """The last one struck where Python passes over exceptions."""
+    sending: bool = False
+    """A thread sends it again."""
+    answered: bool = False
+    """What that thread sent last has struck."""
 
 
 _interrupts = _Interrupts()
@@ -95,12 +97,12 @@ def begin_work() -> None:
 
     def stop(number: int, frame: FrameType | None) -> None:
         _interrupts.came = _interrupts.answered = True
-        if _is_passed_over(frame):
+        _interrupts.lost = _is_passed_over(frame)
+        if _interrupts.lost:
             return
         if number == getattr(signal, "SIGXCPU", None):
             # It comes again every second, also while the process ends.
             signal.signal(number, signal.SIG_IGN)
-        _interrupts.raised = True
         raise KeyboardInterrupt
 
     if threading.current_thread() is not threading.main_thread():
@@ -185,22 +187,25 @@ def _hear_lost_interrupts() -> None:
 
     def hear(lost: sys.UnraisableHookArgs) -> None:
         if issubclass(lost.exc_type, KeyboardInterrupt):
-            _interrupts.raised = False
-            threading.Thread(target=_interrupt_again, daemon=True).start()
+            _interrupts.lost = True
         else:
             before(lost)
+        if _interrupts.lost and not _interrupts.sending:
+            _interrupts.sending = True
+            threading.Thread(target=_interrupt_again, daemon=True).start()
 
     sys.unraisablehook = hear
 
 
 def _interrupt_again() -> None:
     """Interrupt until that is an exception where somebody hears it."""
-    while not _interrupts.raised:
+    while _interrupts.lost:
         _interrupts.answered = False
         time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGTERM)
         while not _interrupts.answered:
             time.sleep(0.01)
+    _interrupts.sending = False
 
 
 def _is_passed_over(frame: FrameType | None) -> bool:
