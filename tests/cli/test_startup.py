@@ -118,47 +118,24 @@ def test_a_memory_limit_ends_in_exit_code_4_or_is_enough(kilobytes, command, tmp
         assert "memory" in done.stderr
 
 
-def test_an_interrupt_in_a_callback_of_a_weak_reference_is_heard(tmp_path):
-    program = """
-import os, signal, sys, time, weakref
-from pubc.cli.startup import begin_work
-
-class Thing:
-    pass
-
-begin_work()
-thing = Thing()
-kept = weakref.ref(thing, lambda _: os.kill(os.getpid(), getattr(signal, sys.argv[1])))
-try:
-    del thing
-    time.sleep(5)
-except KeyboardInterrupt:
-    sys.exit(5)
-"""
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        done = subprocess.run(
-            [sys.executable, "-c", program, name], capture_output=True, text=True, timeout=60
-        )
-        assert (done.returncode, done.stderr) == (5, "")
-
-
-def test_an_interrupt_that_comes_again_too_early_is_not_lost():
-    """On a busy machine it strikes before Python has told of the first one."""
-    program = """
+STRUCK_WHERE_PYTHON_PASSES_OVER = """
 import os, signal, sys, threading, time, weakref
 from pubc.cli.startup import begin_work
 
 class Thing:
     pass
 
-def start(thread, begin=threading.Thread.start):
-    begin(thread)
+def strike(_):
+    os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+
+def start_slowly(thread, start=threading.Thread.start):
+    start(thread)
     time.sleep(0.1)
 
-threading.Thread.start = start
+{before}
 begin_work()
 thing = Thing()
-kept = weakref.ref(thing, lambda _: os.kill(os.getpid(), signal.SIGINT))
+{after}
 try:
     del thing
     time.sleep(5)
@@ -166,35 +143,24 @@ except KeyboardInterrupt:
     time.sleep(0.2)
     sys.exit(5)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
-    )
-    assert (done.returncode, done.stderr) == (5, "")
 
 
-def test_an_interrupt_while_python_tells_of_another_fault_is_heard():
-    program = """
-import os, signal, sys, time
-from pubc.cli.startup import begin_work
-
-class Thing:
-    def __del__(self):
-        raise ValueError
-
-sys.unraisablehook = lambda lost: os.kill(os.getpid(), signal.SIGINT)
-begin_work()
-thing = Thing()
-try:
-    del thing
-    time.sleep(5)
-except KeyboardInterrupt:
-    time.sleep(0.2)
-    sys.exit(5)
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
-    )
-    assert (done.returncode, done.stderr) == (5, "")
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", "kept = weakref.ref(thing, strike)"),
+        ("threading.Thread.start = start_slowly", "kept = weakref.ref(thing, strike)"),
+        ("Thing.__del__ = lambda self: 1 / 0; sys.unraisablehook = strike", ""),
+    ],
+    ids=["callback of a weak reference", "the same on a busy machine", "told of another fault"],
+)
+def test_an_interrupt_where_python_passes_over_exceptions_is_heard(before, after):
+    program = STRUCK_WHERE_PYTHON_PASSES_OVER.format(before=before, after=after)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        done = subprocess.run(
+            [sys.executable, "-c", program, name], capture_output=True, text=True, timeout=60
+        )
+        assert (done.returncode, done.stderr) == (5, "")
 
 
 def test_a_library_that_turns_an_interrupt_into_bad_data_is_seen_through():
