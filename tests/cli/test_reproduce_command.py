@@ -59,7 +59,7 @@ def test_a_missing_extra_is_told_before_any_work(monkeypatch, capsys, tmp_path):
     assert "d3rlpy" not in capsys.readouterr().err
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     main(words)
-    assert "To train DT, IQL, CRR needs the extra 'd3rlpy'." in _flat(capsys.readouterr().err)
+    assert "Training DT, IQL, CRR needs the extra 'd3rlpy'." in _flat(capsys.readouterr().err)
     main([*words, "--columns", "BC,PUBC"])
     assert "d3rlpy" not in capsys.readouterr().err
 

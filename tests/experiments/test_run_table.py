@@ -153,7 +153,7 @@ def test_failed_cells_are_tried_again_only_when_asked(data, tmp_path):
     assert one["accuracy"] >= 0.6
 
 
-def test_cells_that_wanted_an_extra_are_tried_again_unasked(data, whole, tmp_path):
+def test_cells_that_wanted_an_extra_are_tried_again_unasked(data, tmp_path):
     chosen = plan(tmp_path, {"push": data}, random_seeds=1)
     cell = next(c for c in chosen.cells() if (c.row, c.column) == ("push", "auto"))
     wanted = Failure("MissingExtraError", "This learner needs the extra 'd3rlpy'.")

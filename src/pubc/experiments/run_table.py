@@ -155,7 +155,7 @@ class _Run:
             return True
         if "failed" not in values or not cell.dataset.given:
             return False
-        # What was not installed may be by now; to find that it is not costs next to nothing.
+        # What was not installed may be by now.
         return retry_failed or values["failed"]["kind"] == MissingExtraError.__name__
 
     def steps(self) -> Iterator[Progress]:

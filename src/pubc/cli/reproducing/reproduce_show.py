@@ -57,8 +57,13 @@ def warn_of_extras(plan: Plan) -> None:
     from pubc.policies import OFFLINE
 
     columns = {
-        cell.column for cell in plan.cells() if cell.learner and cell.learner.algo in OFFLINE
+        cell.column
+        for cell in plan.cells()
+        if cell.learner
+        and cell.learner.algo in OFFLINE
+        and "failed" in (plan.values(cell) or {"failed": "not computed yet"})
     }
     if columns and importlib.util.find_spec("d3rlpy") is None:
         names = ", ".join(name for name in plan.table.columns if name in columns)
-        warn(f"{MissingExtraError(f'To train {names}', 'd3rlpy')} Such cells fail without it.")
+        why = MissingExtraError(f"Training {names}", "d3rlpy")
+        warn(f"{why} Without it, cells fail whose policy no other machine has trained.")
