@@ -59,7 +59,9 @@ def test_a_missing_extra_is_told_before_any_work(monkeypatch, capsys, tmp_path):
     assert "d3rlpy" not in capsys.readouterr().err
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     main(words)
-    assert "Training DT, IQL, CRR needs the extra 'd3rlpy'." in _flat(capsys.readouterr().err)
+    said = _flat(capsys.readouterr().err)
+    assert "DT, IQL, CRR will fail" in said
+    assert "Training them needs the extra 'd3rlpy'. Install it with: pip" in said
     main([*words, "--columns", "BC,PUBC"])
     assert "d3rlpy" not in capsys.readouterr().err
 

@@ -65,5 +65,5 @@ def warn_of_extras(plan: Plan) -> None:
     }
     if columns and importlib.util.find_spec("d3rlpy") is None:
         names = ", ".join(name for name in plan.table.columns if name in columns)
-        why = MissingExtraError(f"Training {names}", "d3rlpy")
-        warn(f"{why} Without it, cells fail whose policy no other machine has trained.")
+        why = MissingExtraError("Training them", "d3rlpy")
+        warn(f"{names} will fail where no other machine has trained the policy. {why}")
