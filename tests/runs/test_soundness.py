@@ -40,6 +40,7 @@ AGREES = Opinion(
     seeds=3,
     from_seeds=True,
     apart=2.0,
+    ways_agree=1.0,
 )
 
 
@@ -55,7 +56,7 @@ def test_agreement_leaves_a_converged_run_as_it_is():
     assert not found.doubts
     assert found.chance_wrong == 0.0
     assert set(found.reasons[:20]) == {""}
-    assert found.reasons[20] == EVIDENCE["imitation"]
+    assert found.reasons[20] == EVIDENCE["acting_worst"]
 
 
 def test_states_and_length_decide_nothing_the_start_does():
@@ -121,6 +122,35 @@ def test_sides_that_lie_far_apart_do_as_well_among_enough_trajectories(monkeypat
     assert weighed(far, "no_valley").status == "evidence_decides"
     assert weighed(replace(far, support=8.5), "no_valley").status == "no_valley"
     assert weighed(replace(far, seeds=2), "no_valley").status == "no_valley"
+
+
+def test_evidence_is_believed_only_where_all_ways_to_cut_agree():
+    odd = replace(CLEAR, ways_agree=0.8)
+    found = weighed(odd, "no_valley")
+    assert found.status == "no_valley"
+    assert any("Other ways to cut" in doubt for doubt in found.doubts)
+    # One seed leaves one way, and where marks taught, they said which.
+    assert weighed(replace(odd, seeds=1), "no_valley").status == "evidence_decides"
+    assert weighed(replace(odd, taught=True), "no_valley").status == "evidence_decides"
+    # Rounds that converged need it too, with seeds enough to say.
+    assert weighed(replace(AGREES, ways_agree=0.8)).status == "evidence_disagrees"
+    assert weighed(replace(AGREES, ways_agree=0.8, seeds=2)).status == "converged"
+
+
+def test_sides_may_lie_less_far_apart_where_all_ways_to_cut_agree(monkeypatch):
+    nearer = replace(CLEAR, apart=3.7)
+    assert weighed(nearer, "no_valley").status == "no_valley"  # among too few
+    monkeypatch.setattr(soundness, "FAR_IN", COUNT)
+    assert weighed(nearer, "no_valley").status == "evidence_decides"
+    assert weighed(replace(nearer, ways_agree=0.95), "no_valley").status == "no_valley"
+    assert weighed(replace(nearer, apart=3.2), "no_valley").status == "no_valley"
+
+
+def test_rounds_whose_valley_is_weak_are_outweighed_by_strong_evidence_alone():
+    weak = replace(AGREES, kept=OTHER, support=2.9)
+    assert np.array_equal(weighed(weak, "weak_valley").kept, SELECTED)
+    assert np.array_equal(weighed(replace(weak, support=3.5), "weak_valley").kept, OTHER)
+    assert np.array_equal(weighed(weak, "no_valley").kept, OTHER)
 
 
 def test_too_few_trajectories_are_clear_by_chance(monkeypatch):

@@ -207,8 +207,7 @@ def conclude(
     last = decisive(rounds)
     status = last.status or "max_rounds"
     quality = estimate(last)
-    settings = getattr(recipe, "opinion", None)
-    opinion = None
+    settings, opinion = getattr(recipe, "opinion", None), None
     if settings is not None:
         pile = ready.pile(bench)
         opinion = form_opinion(pile, key, settings)
@@ -216,6 +215,7 @@ def conclude(
             again = form_opinion(pile, key, settings, last.selected)
             if again is not None and confirms(again, last.selected):
                 opinion = again
+    bench.memory.pop("looks", None)  # What comes next needs the room.
     if opinion is None:
         weighed = without_opinion(last.selected, quality.borderline, status)
     else:

@@ -1,9 +1,8 @@
 """Whether a split can be believed, trajectory by trajectory and as a whole.
 
-The rounds say what they selected and how they ended. Evidence of other kinds, and controls, say
-whether that holds. A run is sound where rounds and evidence agree, or where the evidence is strong
-enough alone; otherwise it says in one sentence each what speaks against it, and which trajectories
-are in question.
+The rounds say what they selected and how they ended, evidence and controls whether that holds. A
+run is sound where rounds and evidence agree, or where the evidence is strong enough alone;
+otherwise it says what speaks against it, and which trajectories are in question.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ SLIPS = 2
 TOLD_BY_START = 0.8
 """From here on the start of a trajectory tells kept from dropped too well."""
 STRONG = 3.3
-"""Standard deviations between its sides from which evidence outweighs rounds that converged."""
+"""Standard deviations between its sides from which evidence outweighs rounds that settled."""
 UNDIVIDED = 0.1
 """Votes about the whole pile that are more divided than this leave everything open."""
 CONFIRMED = 1.5
@@ -51,8 +50,14 @@ ALONE_IN = 16
 """In so many trajectories."""
 FAR = 9.0
 """Or standard deviations between its two sides, in which likeness to what it grew counts too."""
-FAR_IN = 2 * len(EVIDENCE)
-"""In so many trajectories: among fewer than two for each number they lie apart by chance."""
+FAR_IN = 4 * len(EVIDENCE)
+"""In so many trajectories: among fewer than four for each number they lie apart by chance."""
+WAYS_CONFIRM = 0.9
+"""Share of labels on which all ways to cut must agree wherever evidence is believed."""
+WAYS_AGREE = 0.97
+"""The same from which agreement itself speaks for a split."""
+WAYS_APART = 3.5
+"""Then so many standard deviations are enough for `ALONE`, in as many trajectories as for `FAR`."""
 STEADY = 0.97
 """Share of labels on which its two looks must agree for either."""
 SEEDS_FOUND = 0.75
@@ -211,31 +216,38 @@ def _agrees(opinion: Opinion, selected: Mask) -> bool:
 
 def _outweighs(opinion: Opinion, selected: Mask, status: str, agree: bool) -> bool:
     """Whether evidence says who is kept, and not the rounds."""
-    converged, few = status == "converged", opinion.seeds < FEWEST_SEEDS
+    settled, few = status in ("converged", "weak_valley"), opinion.seeds < FEWEST_SEEDS
     if len(opinion.looked) < len(selected):
         return False
-    if opinion.taught or (converged and agree):
+    if opinion.taught or (status == "converged" and agree):
         return opinion.taught
     too_much = opinion.held_out.too_much(selected[opinion.looked], opinion.support)
-    return few or too_much or not converged or opinion.support >= STRONG
+    return few or too_much or not settled or opinion.support >= STRONG
 
 
 def _is_worth_something(opinion: Opinion) -> bool:
     """Whether evidence that agrees with the rounds confirms them."""
     if opinion.from_seeds:
-        return opinion.divided <= UNDIVIDED and opinion.apart >= CONFIRMED
+        steady = opinion.seeds < FEWEST_SEEDS or not _ways_differ(opinion)
+        return steady and opinion.divided <= UNDIVIDED and opinion.apart >= CONFIRMED
     return opinion.support >= CONFIRMED_ANEW[min(2, max(1, opinion.seeds))]
 
 
 def _stands_alone(opinion: Opinion) -> bool:
     """Whether evidence is believed without the rounds."""
     # A wrong seed may be named, but evidence that stands alone must not lose more than that.
-    found = opinion.seeds_found >= SEEDS_FOUND
+    found = opinion.seeds_found >= SEEDS_FOUND and not _ways_differ(opinion)
     if not found or opinion.repeated < STEADY or opinion.divided > UNDIVIDED:
         return False
     count, few = len(opinion.looked), opinion.seeds < FEWEST_SEEDS
-    like_seeds = opinion.apart >= ALONE and count >= ALONE_IN
-    return like_seeds or (opinion.support >= FAR and count >= FAR_IN and not few)
+    far = opinion.support >= FAR and count >= FAR_IN and not few
+    enough = WAYS_APART if opinion.ways_agree >= WAYS_AGREE and count >= FAR_IN else ALONE
+    return far or (opinion.apart >= enough and count >= ALONE_IN)
+
+
+def _ways_differ(opinion: Opinion) -> bool:
+    """Whether it matters how the evidence is cut, where it was cut in more ways than one."""
+    return opinion.seeds > 1 and not opinion.taught and opinion.ways_agree < WAYS_CONFIRM
 
 
 def _seeds_found(opinion: Opinion, named: int) -> float:
@@ -264,7 +276,12 @@ def _doubts(
             f"Two independent looks at the pile differ about {1 - opinion.repeated:.0%} of the "
             "trajectories. More seeds make them steadier."
         )
-    if agreement is None and not _is_worth_something(opinion):
+    if _ways_differ(opinion) and opinion.from_seeds and (by_evidence or agreement is None):
+        said.append(
+            f"Other ways to cut the same evidence differ about {1 - opinion.ways_agree:.0%} of the "
+            "trajectories. More seeds, or --bad-episodes, say which is right."
+        )
+    elif agreement is None and not _is_worth_something(opinion):
         said.append(
             "Evidence of other kinds agrees, but cannot confirm the split: in likeness to the "
             f"seeds its two sides lie {opinion.apart:.1f} standard deviations apart. More seeds "

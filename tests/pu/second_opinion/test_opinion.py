@@ -124,18 +124,35 @@ def test_two_policies_lie_apart_in_likeness_to_the_seeds_and_one_does_not():
     assert 0 <= two.divided < 0.1
 
 
-def test_what_is_more_than_the_seeds_stand_for_is_split_again(monkeypatch):
-    """A first split that keeps everybody is mended, because the seeds stand out in it."""
-    calls = []
+def test_few_are_believed_where_many_are_everybody(monkeypatch):
+    """The split that takes the seeds for draws from the pile keeps all; another way mends it."""
 
     def lax(*words):
-        calls.append(words)
         split = split_pile(*words)
         everybody = torch.ones_like(split.belief)
-        return split if len(calls) > 1 else replace(split, belief=everybody, support=1.0)
+        return replace(split, belief=everybody) if words[-1] == "many" else split
 
     monkeypatch.setattr(opinion_module, "split_pile", lax)
     mixed = pile([6, 40, 40])
     opinion = asked(mixed, range(3))
-    assert len(calls) == 2
     assert (opinion.kept == (np.asarray(mixed.sources) == "0")).mean() >= 0.97
+    assert opinion.ways_agree < 0.5
+
+
+def test_ways_to_cut_agree_about_two_policies():
+    assert of_two_policies().ways_agree >= 0.97
+
+
+def test_one_seed_is_cut_in_one_way(monkeypatch):
+    ways = []
+
+    def counted(*words):
+        ways.append(words[-1])
+        return split_pile(*words)
+
+    monkeypatch.setattr(opinion_module, "split_pile", counted)
+    mixed = pile([20, 20])
+    opinion = asked(mixed, [3])
+    assert ways == ["many"]
+    assert opinion.ways_agree == 0
+    assert (opinion.kept == (np.asarray(mixed.sources) == "0")).mean() >= 0.95

@@ -1,9 +1,8 @@
 """The ways in which a trajectory can be unlike the positives, each as one number.
 
-A view of a pile holds what does not depend on the positives: random features of states and of
-states with actions, the network that is told who acts, an imitator of everybody. For any set of
-positives the rest is closed form: a ridge imitator, a density ratio, a code. Every positive is
-judged by a fit without it, so its numbers are those of a stranger.
+A view of a pile holds what does not depend on the positives: random features of states, the
+network that is told who acts, an imitator of everybody. For any set of positives the rest is
+closed form. Every positive is judged by the others, so its numbers are those of a stranger.
 
 `EVIDENCE` names the numbers in their order. Some are one-sided (less is worse), some are
 two-sided (a matter of style: other than the positives, in either direction).
@@ -11,74 +10,51 @@ two-sided (a matter of style: other than the positives, in either direction).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from pubc.pu.second_opinion.rows import Rows
+from pubc.pu.second_opinion.same_actor import SameActor, learn_same_actor
 from pubc.pu.second_opinion.told_network import Actors, learn_actors
 
-__all__ = ["EVIDENCE", "TWO_SIDED", "Fit", "View", "measure", "open_view"]
+__all__ = ["EVIDENCE", "TWO_SIDED", "View", "open_view"]
 
 EVIDENCE: dict[str, str] = {
-    "imitation": "acts unlike an imitator of the positives",
-    "imitation_worst": "has moments unlike an imitator of the positives",
-    "imitation_telling": "acts unlike the positives where it matters",
-    "against_all": "an imitator of everybody explains it better",
-    "against_all_worst": "has moments that an imitator of everybody explains better",
+    "acting_worst": "acts unlike the positives at moments",
     "dimension": "one action dimension is unlike the positives",
     "dimension_worst": "one action dimension is unlike the positives at moments",
-    "offset": "its actions are pushed to one side",
-    "joint": "its situations with its actions are rare among the positives",
-    "joint_worst": "has moments that are rare among the positives",
-    "situations": "its situations are rare among the positives",
-    "told": "the network told to act like the positives acts otherwise",
-    "told_worst": "the network told to act like the positives acts otherwise at moments",
-    "actor": "another actor explains it better",
-    "actor_worst": "another actor explains moments of it better",
-    "actor_telling": "another actor explains better what matters",
-    "gain": "acts with another gain than the positives",
-    "tremor": "its errors are correlated in another way",
-    "noise": "is noisier or calmer than the positives",
-    "lag": "acts earlier or later than the positives",
+    "telling": "acts unlike the positives where it matters",
+    "actor": "another actor explains better what matters",
+    "code": "acts like another actor throughout",
+    "situations": "its situations are rare among the positives at that time",
+    "situations_worst": "has moments that are rare among the positives at that time",
     "roughness": "its actions change faster or slower",
-    "holding": "repeats actions more or less often",
+    "jerk": "its actions are more or less jerky",
     "pace": "moves faster or slower",
-    "idling": "stands still more or less often",
+    "size": "its actions are larger or smaller",
 }
 """Name of each number, and what it says of a trajectory that falls short in it."""
-TWO_SIDED = ("gain", "tremor", "noise", "lag", "roughness", "holding", "pace", "idling")
+TWO_SIDED = ("roughness", "jerk", "pace", "size")
 """Numbers in which both directions count."""
 
 _FLOOR = 0.05
-_RIDGE = 0.05
+_AT_ONCE = 4096
+"""Steps that are looked at together; memory stays small."""
 _RIDGE_ALL = 0.02
 _DENSITY = 0.05
-_SHIFT = 3
+_DENSITY_WAVES = 192
+_LOWEST, _HIGHEST = -3.0, 6.0
+_USUAL = 0.3
+"""Variance of the codes of one actor, as a share of the pile's; counts as two trajectories."""
+_BEGIN_TO_END = 1.7
+"""The time within a trajectory runs from minus this to this, beside states of unit size."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fit:
-    """What a set of positives comes to: all that is needed to judge any trajectory."""
-
-    imitator: Tensor
-    """Weights from state features to actions."""
-    joint: Tensor
-    """Weights of the density ratio over states and actions."""
-    situations: Tensor
-    """Weights of the density ratio over states."""
-    code: Tensor
-    """The positives' code."""
-    quick: Tensor
-    """Speed that few steps of the seeds exceed; faster steps tell more."""
-    factor: Tensor
-    """Cholesky factor of the positives' second moments."""
-
-
-@dataclass(frozen=True, eq=False)
 class View:
     """One look at a pile; another look has other random features and another network."""
 
@@ -86,177 +62,120 @@ class View:
     """The steps looked at."""
     actors: Actors
     """The network that is told who acts."""
-    waves: dict[str, Tensor]
-    """Frequencies and phases of the random features."""
-    features: Tensor
-    """Of states, for imitators."""
-    joint: Tensor
-    """Of states and actions, for densities."""
-    situations: Tensor
-    """Of states, for densities."""
-    inverse_joint: Tensor
-    """Of the pile's second moments."""
-    inverse_situations: Tensor
-    """Of the pile's second moments."""
-    everyone: Tensor
-    """The imitator of everybody."""
+    same_actor: SameActor
+    """The odds that an actor is one who was met."""
+    codes: Tensor
+    """Of each trajectory, shape (trajectories, numbers), of unit size over the pile."""
+    error_of_own: Tensor
+    """How badly the code of its own trajectory explains each row."""
+    moments: Tensor
+    """Features of state and time, for densities."""
+    means: Tensor
+    """Their mean over every trajectory."""
+    inverse: Tensor
+    """Of the pile's second moments of them."""
+    style: Tensor
+    """The numbers that do not depend on the positives, shape (numbers, trajectories)."""
+    asked: dict[tuple[tuple[int, ...], ...], Tensor] = field(default_factory=dict)
+    """What was measured before: ways to cut begin alike and often end alike."""
 
-    def fit(self, positives: Tensor, quick: Tensor) -> Fit:
-        """What a set of positives comes to."""
-        (factor, aim), (joint_means, means) = self._normal(positives), self.means
-        return Fit(
-            torch.cholesky_solve(aim, factor),
-            self.inverse_joint @ joint_means[positives].mean(0),
-            self.inverse_situations @ means[positives].mean(0),
-            self.actors.code(positives),
-            quick,
-            factor,
-        )
+    def evidence(self, positives: Tensor, seeds: Tensor) -> Tensor:
+        """All numbers, shape (evidence, trajectories); positives are judged as strangers.
 
-    @cached_property
-    def means(self) -> tuple[Tensor, Tensor]:
-        """Of the features for densities over every trajectory: with actions, and of states."""
-        return self.rows.mean(self.joint), self.rows.mean(self.situations)
+        Args:
+            positives: Whom everybody is compared with.
+            seeds: Steps that are quick for them tell more than others.
+        """
+        question = tuple(positives.tolist()), tuple(seeds.tolist())
+        if question not in self.asked:
+            self.asked[question] = self._measure(positives, seeds)
+        return self.asked[question]
 
-    @cached_property
-    def error_of_all(self) -> Tensor:
-        """How badly the imitator of everybody explains each row."""
-        return _log_error(self.rows.actions - self.features @ self.everyone)
+    def _measure(self, positives: Tensor, seeds: Tensor) -> Tensor:
+        rows = self.rows
+        quick = torch.quantile(rows.speed[rows.members(seeds)], 0.95) + 1e-9
+        telling = rows.speed**3 / (rows.speed**3 + quick**3) + 1e-3
+        odds = self.same_actor.log_odds(positives)
+        step, dimension = odds.mean(1), odds.amin(1)
+        told, ratio = self._told(positives), self._ratio(positives)
+        numbers = [
+            rows.worst(step),
+            rows.mean(dimension),
+            rows.worst(dimension),
+            rows.mean(step, telling),
+            rows.mean(self.error_of_own - _log_error(rows.actions - told), telling),
+            self._like_codes(positives),
+            rows.mean(ratio),
+            rows.worst(ratio),
+        ]
+        return torch.cat([torch.stack(numbers), self.style])
 
-    @cached_property
-    def error_of_own(self) -> Tensor:
-        """How badly the code of its own trajectory explains each row."""
-        own = self.actors.told(self.actors.own_codes()[self.rows.owner])
-        return _log_error(self.rows.actions - own)
-
-    def quick(self, seeds: Tensor) -> Tensor:
-        """Speed that few steps of the seeds exceed."""
-        return torch.quantile(self.rows.speed[self.rows.members(seeds)], 0.95) + 1e-9
-
-    def evidence(self, positives: Tensor, fit: Fit) -> Tensor:
-        """All numbers, shape (evidence, trajectories); positives are judged as strangers."""
-        expected = self._expect(fit)
-        if len(positives) > 1:
-            self._leave_out(positives, fit.factor, *expected)
-        return measure(self, *expected, fit.quick)
-
-    def _expect(self, fit: Fit) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        return (
-            self.features @ fit.imitator,
-            self.actors.told(fit.code),
-            self.joint @ fit.joint,
-            self.situations @ fit.situations,
-        )
-
-    def _normal(self, positives: Tensor) -> tuple[Tensor, Tensor]:
-        members = self.rows.members(positives)
-        features, weight = self.features[members], self.rows.share[members]
-        gram = features.T @ (features * weight)
-        keep = _RIDGE * max(1, len(positives) - 1)
-        gram.diagonal().add_(keep)
-        return torch.linalg.cholesky(gram), features.T @ (self.rows.actions[members] * weight)
-
-    def _leave_out(self, positives: Tensor, factor: Tensor, *expected: Tensor) -> None:
-        """Replace what is expected of each positive by what a fit without it expects."""
-        guess, told, joint, situations = expected
-        inverse, (joint_means, means) = torch.cholesky_inverse(factor), self.means
-        for trajectory in positives.tolist():
+    def _told(self, positives: Tensor) -> Tensor:
+        """What the network does that is told to act like the positives."""
+        told = self.actors.told(self.actors.code(positives))
+        for trajectory, others in _others(positives):
             rows = self.rows.of(trajectory)
-            others = positives[positives != trajectory]
-            features = self.features[rows]
-            share = features @ inverse @ features.T / len(features)
-            eye = torch.eye(len(features), device=share.device)
-            error = self.rows.actions[rows] - guess[rows]
-            without = torch.linalg.solve((1 + 1e-4) * eye - share, error)
-            guess[rows] = self.rows.actions[rows] - without
             told[rows] = self.actors.told(self.actors.code(others), rows)
-            joint[rows] = self.joint[rows] @ (self.inverse_joint @ joint_means[others].mean(0))
-            situations[rows] = self.situations[rows] @ (
-                self.inverse_situations @ means[others].mean(0)
-            )
+        return told
+
+    def _like_codes(self, positives: Tensor) -> Tensor:
+        chosen, count = self.codes[positives], len(positives)
+        apart = self.codes - chosen.mean(0)
+        if count > 1:
+            apart[positives] *= count / (count - 1)
+        within = chosen.var(0, correction=0) * count + 2 * _USUAL
+        return -torch.log1p((apart.square() / (within / (count + 1))).mean(1))
+
+    def _ratio(self, positives: Tensor) -> Tensor:
+        """Density of each row among the positives over that in the pile."""
+        ratio = self.moments @ (self.inverse @ self.means[positives].mean(0))
+        for trajectory, others in _others(positives):
+            rows = self.rows.of(trajectory)
+            ratio[rows] = self.moments[rows] @ (self.inverse @ self.means[others].mean(0))
+        return ratio.clamp(_LOWEST, _HIGHEST)
 
 
 def open_view(
     rows: Rows, *, features: int, size: int, updates: int, rng: np.random.Generator
 ) -> View:
     """Look at a pile: draw random features, train the network, fit the imitator of everybody."""
-    waves = _draw_waves(rows, features, rng)
+    smooth, fine = (_draw(rows.states.shape[1], features, scale, rng) for scale in (0.7, 1.5))
+    moments = _moments(rows, rng)
     actors = learn_actors(rows, size, updates, rng)
-    made = _features(rows, waves)
-    inverse_joint, inverse_situations = (
-        torch.linalg.inv(_second_moments(rows, part, _DENSITY)) for part in made[1:]
+    basis = _state_features(rows.states, (_on(smooth, rows), _on(fine, rows)), actors)
+    own_codes = actors.own_codes()
+    error = rows.actions - actors.told(own_codes[rows.owner])
+    noise = error.square().mean(0) + _FLOOR**2
+    odds = learn_same_actor(rows, basis, _imitate_everybody(rows, basis), noise)
+    second = moments.T @ (moments * rows.share) / rows.count
+    second.diagonal().add_(_DENSITY)
+    return View(
+        rows=rows,
+        actors=actors,
+        same_actor=odds,
+        codes=(own_codes - own_codes.mean(0)) / (own_codes.std(0) + 1e-6),
+        error_of_own=_log_error(error),
+        moments=moments,
+        means=rows.mean(moments),
+        inverse=torch.linalg.inv(second),
+        style=torch.stack(_style(rows)),
     )
-    state = made[0]
-    gram = state.T @ (state * rows.share)
-    gram.diagonal().add_(_RIDGE_ALL * rows.count)
-    everyone = torch.linalg.solve(gram, state.T @ (rows.actions * rows.share))
-    return View(rows, actors, waves, *made, inverse_joint, inverse_situations, everyone)
 
 
-def measure(
-    view: View, guess: Tensor, told: Tensor, joint: Tensor, situations: Tensor, quick: Tensor
-) -> Tensor:
-    """The numbers of `EVIDENCE`, in its order."""
-    rows = view.rows
-    telling = rows.speed**3 / (rows.speed**3 + quick**3) + 1e-3
-    error = rows.actions - guess
-    closeness = -torch.log(error.abs() + _FLOOR)
-    step, dimension = closeness.mean(1), closeness.amin(1)
-    against = step + view.error_of_all
-    told_step = -_log_error(rows.actions - told)
-    actor = told_step + view.error_of_own
-    ratio = joint.clamp(-3, 6)
-    numbers = [
-        rows.mean(step),
-        rows.worst(step),
-        rows.mean(step, telling),
-        rows.mean(against),
-        rows.worst(against),
-        rows.mean(dimension),
-        rows.worst(dimension),
-        -rows.mean(error).norm(dim=1),
-        rows.mean(ratio),
-        rows.worst(ratio),
-        rows.mean(situations.clamp(-3, 6)),
-        rows.mean(told_step),
-        rows.worst(told_step),
-        rows.mean(actor),
-        rows.worst(actor),
-        rows.mean(actor, telling),
-        *_style(rows, guess, error),
-    ]
-    return torch.stack(numbers)
-
-
-def _style(rows: Rows, guess: Tensor, error: Tensor) -> list[Tensor]:
-    """How actions relate to what is expected: gain, tremor, noise, lag, and how they flow."""
-    centred = guess - rows.mean(guess)[rows.owner]
-    swing = rows.actions - rows.mean(rows.actions)[rows.owner]
-    gain = rows.mean((swing * centred).sum(1)) / (rows.mean(centred.square().sum(1)) + 1e-2)
-    left = error - rows.mean(error)[rows.owner]
-    after = torch.cat([left[1:], left[:1]])
-    after[rows.last] = 0
-    size = rows.mean(left.square().sum(1))
-    tremor = rows.mean((left * after).sum(1)) / (size + 1e-3)
-    early = torch.cat([guess[_SHIFT:], guess[-_SHIFT:]])
-    late = torch.cat([guess[:_SHIFT], guess[:-_SHIFT]])
-    place = torch.arange(len(guess), device=guess.device) - rows.starts[rows.owner]
-    inside = (place >= _SHIFT) & (place < rows.lengths[rows.owner] - _SHIFT)
-    lead = (rows.actions - early).abs().sum(1) - (rows.actions - late).abs().sum(1)
+def _style(rows: Rows) -> list[Tensor]:
+    """How actions flow: how fast they change, how steadily, how the state moves, how large."""
     change = torch.zeros_like(rows.actions)
     change[1:] = rows.actions[1:] - rows.actions[:-1]
     change[rows.breaks] = 0
-    moving = rows.speed[rows.speed > 0]
-    still = 0.1 * (moving.median() if len(moving) else rows.speed.new_ones(()))
+    turn = torch.zeros_like(change)
+    turn[1:] = change[1:] - change[:-1]
+    turn[rows.breaks] = 0
+    turn[1:][rows.breaks[:-1]] = 0
     return [
-        gain,
-        tremor,
-        0.5 * torch.log(size + 1e-3),
-        rows.mean(lead * inside),
         torch.log(rows.mean(change.abs().sum(1)) + 1e-2),
-        rows.mean((change.abs().amax(1) < 1e-3).float()),
+        torch.log(rows.mean(turn.abs().sum(1)) + 1e-2),
         torch.log(rows.mean(rows.speed) + 1e-2),
-        rows.mean((rows.speed < still).float()),
+        0.5 * torch.log(rows.mean(rows.actions.square().sum(1)) + 1e-3),
     ]
 
 
@@ -264,37 +183,59 @@ def _log_error(error: Tensor) -> Tensor:
     return torch.log(error.abs() + _FLOOR).mean(1)
 
 
-def _draw_waves(rows: Rows, count: int, rng: np.random.Generator) -> dict[str, Tensor]:
-    """Random features of two scales for imitators, of one for densities."""
-    wide, both = rows.states.shape[1], rows.states.shape[1] + rows.actions.shape[1]
-    waves = {}
-    for name, size, scale, many in (
-        ("smooth", wide, 0.7, count),
-        ("fine", wide, 1.5, count),
-        ("joint", both, 1.5, count + count // 2),
-        ("situations", wide, 1.5, count + count // 2),
+def _state_features(states: Tensor, waves: tuple[Tensor, ...], actors: Actors) -> Tensor:
+    """Waves, what the network makes of states, the states and a constant, for every step."""
+    made = []
+    for part in torch.split(states, _AT_ONCE):
+        parts = [_waves(part, wave) for wave in waves]
+        one = part.new_ones(len(part), 1)
+        made.append(torch.cat([actors.hidden(part), *parts, part, one], 1))
+    features = torch.cat(made)
+    learned = features[:, : actors.width]
+    learned -= learned.mean(0)
+    learned /= learned.std(0) + 1e-4
+    return features
+
+
+def _imitate_everybody(rows: Rows, features: Tensor) -> Tensor:
+    """What a ridge imitator of all trajectories, each of weight one, would do at every step."""
+    gram = features.new_zeros(features.shape[1], features.shape[1])
+    for part, share in zip(
+        torch.split(features, _AT_ONCE), torch.split(rows.share, _AT_ONCE), strict=True
     ):
-        drawn = rng.standard_normal((size, many)) * scale / np.sqrt(max(1, size))
-        phase = rng.uniform(0, 2 * np.pi, (1, many))
-        both_parts = np.concatenate([drawn, phase]).astype(np.float32)
-        waves[name] = torch.from_numpy(both_parts).to(rows.device)
-    return waves
+        gram += part.T @ (part * share)
+    gram.diagonal().add_(_RIDGE_ALL * rows.count)
+    weights: Tensor = torch.linalg.solve(gram, features.T @ (rows.actions * rows.share))
+    return features @ weights
 
 
-def _features(rows: Rows, waves: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-    def wave(values: Tensor, name: str) -> Tensor:
-        return torch.cos(values @ waves[name][:-1] + waves[name][-1]) * 2**0.5
-
-    one = rows.states.new_ones(len(rows.states), 1)
-    both = torch.cat([rows.states, rows.actions], 1)
-    return (
-        torch.cat([wave(rows.states, "smooth"), wave(rows.states, "fine"), rows.states, one], 1),
-        torch.cat([wave(both, "joint"), both, one], 1),
-        torch.cat([wave(rows.states, "situations"), rows.states, one], 1),
-    )
+def _moments(rows: Rows, rng: np.random.Generator) -> Tensor:
+    """Features of state and time: a situation is also when something is done."""
+    lengths = rows.lengths[rows.owner].float()
+    place = torch.arange(len(rows.states), device=rows.device) - rows.starts[rows.owner]
+    reach = _BEGIN_TO_END * max(1.0, rows.states.shape[1] ** 0.5 / 2)
+    time = (2 * place / lengths - 1) * reach
+    both = torch.cat([rows.states, time[:, None]], 1)
+    waves = _on(_draw(both.shape[1], _DENSITY_WAVES, 1.5, rng), rows)
+    return torch.cat([_waves(both, waves), both, both.new_ones(len(both), 1)], 1)
 
 
-def _second_moments(rows: Rows, features: Tensor, keep: float) -> Tensor:
-    moments = features.T @ (features * rows.share) / rows.count
-    moments.diagonal().add_(keep)
-    return moments
+def _draw(size: int, count: int, scale: float, rng: np.random.Generator) -> NDArray[np.float32]:
+    """Frequencies and, in the last row, phases of random features of a scale."""
+    drawn = rng.standard_normal((size, count)) * scale / np.sqrt(max(1, size))
+    return np.concatenate([drawn, rng.uniform(0, 2 * np.pi, (1, count))]).astype(np.float32)
+
+
+def _on(values: NDArray[np.float32], rows: Rows) -> Tensor:
+    return torch.from_numpy(values).to(rows.device)
+
+
+def _waves(values: Tensor, waves: Tensor) -> Tensor:
+    return torch.cos(values @ waves[:-1] + waves[-1]) * 2**0.5
+
+
+def _others(positives: Tensor) -> list[tuple[int, Tensor]]:
+    """Each of the positives and all the others; none where there are no others."""
+    if len(positives) < 2:
+        return []
+    return [(trajectory, positives[positives != trajectory]) for trajectory in positives.tolist()]

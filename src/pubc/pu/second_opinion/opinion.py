@@ -20,12 +20,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pubc.nets import pick_device
+from pubc.pu.judge import Bench
 from pubc.pu.rounds import Pile
 from pubc.pu.second_opinion.controls import Traits, traits_of
 from pubc.pu.second_opinion.evidence import View, open_view
 from pubc.pu.second_opinion.held_out import HeldOut, hold_out
-from pubc.pu.second_opinion.pile_split import Split, likeness, split_pile
+from pubc.pu.second_opinion.pile_split import WAYS, Split, likeness, split_pile
 from pubc.pu.second_opinion.rows import Rows, join, look
+from pubc.pu.second_opinion.taught_split import can_teach
 from pubc.select import locate
 from pubc.streams import Key
 from pubc.threads import threads
@@ -40,7 +42,8 @@ Work = Callable[[Callable[[int], View], Sequence[int]], list[View]]
 SMALLEST = 8
 """Fewer trajectories than this have no structure to look for."""
 
-_NARROWER = 3
+_LIKER = 1.3
+"""So many times further from everybody else, in likeness to the seeds, few must lie than many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,8 @@ class Opinion:
     standard deviations."""
     taught: bool = False
     """Whether marks of both kinds taught what evidence is worth here."""
+    ways_agree: float = 0.0
+    """Share of labels on which other ways to cut agree, the smallest; 0 where there was one way."""
 
     @property
     def divided(self) -> float:
@@ -156,42 +161,53 @@ def _look_at(pile: Pile, key: Key, settings: OpinionSettings) -> _Looks:
     avoid[:count] = pile.known_bad[looked]
     views = open_views(rows, settings, key, pile.bench.map)
     seeds, bad = torch.from_numpy(known).to(device), torch.from_numpy(avoid).to(device)
-    split = split_pile(views, seeds, bad, settings.rounds, key)
+    split, agreement = _split_in_every_way(views, seeds, bad, settings.rounds, key, pile.bench)
     lonely = seeds[split.untaught[:, seeds].sum(0) == 0]
     fit = seeds
     # Where bad ones were marked too, an odd good one is what the marks have to teach.
     if 0 < len(lonely) <= len(seeds) - 2 and not split.taught:
         fit = seeds[~torch.isin(seeds, lonely)]
-        split = split_pile(views, fit, bad, settings.rounds, key.at("again"))
-    held_out = hold_out(views, fit)
-    split = _narrow(split, held_out, views, fit, bad, settings.rounds, key)
-    like = likeness(views, fit)
+        again = key.at("again")
+        split, agreement = _split_in_every_way(views, fit, bad, settings.rounds, again, pile.bench)
+    held_out, like = hold_out(views, fit), likeness(views, fit)
     opinion = _opinion(split, like, held_out, seeds, lonely, looked, rows, pile)
+    opinion = replace(opinion, ways_agree=agreement)
     return _Looks(looked, rows, views, seeds, bad, like, opinion)
 
 
-def _narrow(
-    split: Split,
-    held_out: HeldOut,
-    views: list[View],
-    seeds: Tensor,
-    bad: Tensor,
-    rounds: int,
-    key: Key,
-) -> Split:
-    """Split again what was kept, as long as it is more than the seeds stand for.
+def _split_in_every_way(
+    views: list[View], seeds: Tensor, bad: Tensor, rounds: int, key: Key, bench: Bench
+) -> tuple[Split, float]:
+    """The best split of those that the ways to cut come to, and how far the others agree with it.
 
-    Among many others a rare expert first ends up with whoever is most like it. Marks of both
-    kinds say more than that.
+    That of few is believed where it is clearly liker to the seeds than that of many, and loses no
+    seed; the even one where it is liker to them than the better of these, its votes are less
+    divided, and it loses no seed either.
+
+    Returns:
+        The split, and the smallest share of labels on which another one agrees; 0 where only one
+        was made.
     """
-    for turn in range(_NARROWER):
-        kept = (split.belief > 0.5).cpu().numpy()
-        among = np.union1d(np.flatnonzero(kept), seeds.cpu().numpy())
-        if split.taught or len(among) < SMALLEST or not held_out.too_much(kept, split.support):
-            break
-        part = torch.from_numpy(among).to(seeds.device)
-        split = split_pile(views, seeds, bad, rounds, key.at("narrow", turn), part)
-    return split
+
+    def split_by(number: int) -> Split:
+        return split_pile(views, seeds, bad, rounds, key, WAYS[number])
+
+    taught = can_teach(len(seeds), int(bad.sum()))
+    if taught or len(seeds) == 1:
+        return split_by(0), 0.0
+    like = likeness(views, seeds)
+    splits = bench.map(split_by, range(len(WAYS)))
+    found = [int(split.found(seeds).sum()) for split in splits]
+    apart = [_apart(like, split.belief > 0.5) for split in splits]
+    divided = [float((0.5 - (split.belief - 0.5).abs()).mean()) for split in splits]
+    many, few, even = range(len(WAYS))
+    best = few if found[few] >= found[many] and apart[few] > _LIKER * apart[many] else many
+    surer = apart[even] > apart[best] and divided[even] < divided[best]
+    best = even if found[even] >= found[best] and surer else best
+    labels = torch.stack([split.belief > 0.5 for split in splits])
+    labels[:, seeds] = True
+    alike = (labels == labels[best]).float().mean(1)
+    return splits[best], float(alike.min())
 
 
 def _confirm(
@@ -230,7 +246,7 @@ def _opinion(
         doubt=torch.minimum(share, 1 - share)[:count].double().cpu().numpy(),
         repeated=float((halves[0] == halves[-1]).float().mean()),
         support=split.support,
-        seeds_found=float(_found(split, seeds).float().mean()),
+        seeds_found=float(split.found(seeds).float().mean()),
         held_out=held_out,
         lonely_seeds=looked[own.cpu().numpy()],
         shortfall=split.shortfall[:count].cpu().numpy(),
@@ -240,13 +256,6 @@ def _opinion(
         apart=_apart(like[:count], kept[:count]),
         taught=split.taught,
     )
-
-
-def _found(split: Split, seeds: Tensor) -> Tensor:
-    """Which seeds are kept, each judged without itself; what was taught knows them."""
-    if split.taught:
-        return split.untaught[:, seeds].float().mean(0) > 0.5
-    return split.belief[seeds] > 0.5
 
 
 def _apart(values: Tensor, kept: Tensor) -> float:

@@ -1,15 +1,14 @@
-"""From the seeds to a split of a pile: careful growth, a weighted score, and two ways to cut.
+"""From the seeds to a split of a pile: careful growth, a weighted score, and three ways to cut.
 
-What each kind of evidence is worth stands in `worth.json`: how much it varies within one policy, as
-a share of the pile's spread, and its weight, where positives are few and where they are many.
+Nothing here was learned on other piles: how far a trajectory falls short is measured in spreads of
+this pile, and what each kind of evidence is worth is decided by the positives themselves, each
+judged by the others.
 """
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
+from typing import Literal
 
 import numpy as np
 import torch
@@ -19,8 +18,24 @@ from pubc.pu.second_opinion.evidence import EVIDENCE, TWO_SIDED, View
 from pubc.pu.second_opinion.taught_split import can_teach, teach
 from pubc.streams import Key
 
-__all__ = ["Split", "likeness", "split_pile"]
+__all__ = ["WAYS", "Split", "Way", "likeness", "split_pile"]
 
+Way = Literal["many", "few", "even"]
+WAYS: tuple[Way, ...] = ("many", "few", "even")
+"""How to cut: as if the seeds' like were many, as if they might be few, and without asking the
+seeds how far their like reach."""
+
+_USUAL = 0.5
+"""Trajectories of one policy differ by about this share of the pile's spread."""
+_TRUST = 3.0
+"""How much more evidence counts that puts the positives ahead of everybody than such that puts them
+anywhere: e to this power."""
+_SEED = 8.0
+"""So many trajectories a seed counts when a cut is chosen."""
+_FEW = 3
+"""So many positives there are after the first round, however few seeds."""
+_NARROWEST = 0.05
+"""Smallest spread of a group, as a share of the range of scores."""
 _SLOPE = 6.0
 
 
@@ -41,6 +56,12 @@ class Split:
     untaught: Tensor
     """The votes before anything was taught, shape (votes, trajectories)."""
 
+    def found(self, seeds: Tensor) -> Tensor:
+        """Which seeds are kept, each judged without itself; what was taught knows them."""
+        if self.taught:
+            return self.untaught[:, seeds].float().mean(0) > 0.5
+        return self.belief[seeds] > 0.5
+
 
 def split_pile(
     views: list[View],
@@ -48,7 +69,7 @@ def split_pile(
     bad: Tensor,
     rounds: int,
     key: Key,
-    among: Tensor | None = None,
+    way: Way = "many",
 ) -> Split:
     """Grow the positives from the seeds, then cut in every look and way.
 
@@ -58,87 +79,62 @@ def split_pile(
         bad: Which trajectories are known not to be the expert's.
         rounds: Rounds of growing.
         key: Names all randomness.
-        among: Positions of the trajectories to split, in order; the others lie on the other side.
+        way: How to cut.
     """
-    count = views[0].rows.count
-    part = _Part(views, torch.arange(count, device=bad.device) if among is None else among)
-    known, avoid = torch.searchsorted(part.positions, seeds), bad[part.positions]
-    grown = _grow(part, known, avoid, rounds, key)
+    grown = _grow(views, seeds, bad, rounds, key, way)
     votes: list[list[Tensor]] = [[] for _ in views]
     falls: list[list[Tensor]] = [[] for _ in views]
     apart = []
     for turn, positives in enumerate(grown[-2:]):
         sample = _some(positives, key.at("sample", turn))
-        for number, short in enumerate(part.shortfalls(sample, known)):
-            score = _score(short, len(sample))
-            told, separation = _discriminate(short, sample, score, avoid)
-            votes[number] += [_mixture(score, sample) * ~avoid, told * ~avoid]
+        for number, view in enumerate(views):
+            short = _shortfalls(view, sample, seeds)
+            score = _score(short, sample)
+            inside = score > _cut(score, sample, seeds, way)
+            told, separation = _discriminate(short, inside, bad)
+            votes[number] += [_mixture(score, inside) * ~bad, told * ~bad]
             apart.append(separation)
             falls[number].append(short)
-    untaught = sure = part.whole(votes)
-    taught = can_teach(len(known), int(avoid.sum()))
+    untaught = sure = torch.stack([vote for own in votes for vote in own])
+    taught = can_teach(len(seeds), int(bad.sum()))
     if taught:
-        belief = untaught[:, part.positions].mean(0)
-        sure = part.whole(
+        belief = untaught.mean(0)
+        sure = torch.stack(
             [
-                [teach(short, codes, belief, known, avoid) for short in own]
-                for own, codes in zip(falls, part.codes(), strict=True)
+                teach(short, view.codes, belief, seeds, bad)
+                for view, own in zip(views, falls, strict=True)
+                for short in own
             ]
         )
-    shortfall = torch.zeros(count, dtype=torch.int64, device=bad.device)
-    shortfall[part.positions] = (
-        torch.stack([short for own in falls for short in own]).mean(0).argmax(0)
-    )
+    shortfall = torch.stack([short for own in falls for short in own]).mean(0).argmax(0)
     support = float(np.median(apart))
     return Split(sure > 0.5, sure.mean(0), shortfall, support, taught, untaught > 0.5)
 
 
 def likeness(views: list[View], positives: Tensor) -> Tensor:
     """How like the positives every trajectory is, in the mean of all looks."""
-    everybody = _Part(views, torch.arange(views[0].rows.count, device=positives.device))
-    shortfalls = everybody.shortfalls(positives, positives)
-    return torch.stack([_score(short, len(positives)) for short in shortfalls]).mean(0)
+    shortfalls = [_shortfalls(view, positives, positives) for view in views]
+    return torch.stack([_score(short, positives) for short in shortfalls]).mean(0)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Part:
-    """Some of the trajectories of a pile; all others refer to them by their place in it."""
-
-    views: list[View]
-    positions: Tensor
-
-    def shortfalls(self, positives: Tensor, seeds: Tensor) -> list[Tensor]:
-        """How far each falls short of the positives, a tensor for every look."""
-        own, known = self.positions[positives], self.positions[seeds]
-        return [_shortfalls(view, own, known, self.positions) for view in self.views]
-
-    def codes(self) -> list[Tensor]:
-        """The code of each trajectory, a tensor for every look."""
-        return [view.actors.own_codes()[self.positions] for view in self.views]
-
-    def whole(self, votes: list[list[Tensor]]) -> Tensor:
-        """Votes of every look about all of the pile, one after another; outside they are no."""
-        count = self.views[0].rows.count
-        sure = torch.zeros(len(votes) * len(votes[0]), count, device=self.positions.device)
-        sure[:, self.positions] = torch.stack([vote for own in votes for vote in own])
-        return sure
-
-
-def _grow(part: _Part, seeds: Tensor, bad: Tensor, rounds: int, key: Key) -> list[Tensor]:
-    """Positives of each round: the seeds, and the better half of what looks like them."""
+def _grow(
+    views: list[View], seeds: Tensor, bad: Tensor, rounds: int, key: Key, way: Way
+) -> list[Tensor]:
+    """Positives of each round: the seeds, and the better part of what looks like them."""
     positives, grown = seeds, []
+    few = min(_FEW, len(bad) // 4) - len(seeds)
     for turn in range(rounds):
         grown.append(positives)
         sample = _some(positives, key.at("grow", turn))
-        shortfalls = part.shortfalls(sample, seeds)
-        score = torch.stack([_score(short, len(sample)) for short in shortfalls]).mean(0)
-        inside = _above(score, sample, len(seeds)) & ~bad
-        inside[seeds] = False
-        order = torch.argsort(score, descending=True)
-        order = order[inside[order]]
+        shortfalls = [_shortfalls(view, sample, seeds) for view in views]
+        score = torch.stack([_score(short, sample) for short in shortfalls]).mean(0)
+        others = ~bad
+        others[seeds] = False
+        inside = int((others & (score > _cut(score, sample, seeds, way))).sum())
         share = 0.5 if turn < rounds // 2 else 0.8
-        room = min(int(share * len(order)), 2 * len(positives) + 2)
-        positives = torch.sort(torch.cat([seeds, order[:room]]))[0]
+        room = max(few, min(int(share * inside), 2 * len(positives) + 2))
+        order = torch.argsort(score, descending=True)
+        positives = torch.sort(torch.cat([seeds, order[others[order]][: max(0, room)]]))[0]
     return grown
 
 
@@ -149,103 +145,133 @@ def _some(positives: Tensor, key: Key, most: int = 60) -> Tensor:
     return torch.sort(positives[torch.from_numpy(drawn).to(positives.device)])[0]
 
 
-def _shortfalls(view: View, positives: Tensor, seeds: Tensor, among: Tensor) -> Tensor:
+def _shortfalls(view: View, positives: Tensor, seeds: Tensor) -> Tensor:
     """How far trajectories fall short of the positives, (evidence, trajectories), in logs."""
-    numbers = view.evidence(positives, view.fit(positives, view.quick(seeds)))
-    count = len(positives)
-    chosen, numbers = numbers[:, positives], numbers[:, among]
-    middle = torch.quantile(chosen, 0.5, dim=1)
-    within = chosen.var(1) if count > 1 else torch.zeros_like(middle)
-    usual = _worth()["spread"].to(numbers.device) * (numbers.std(1) + 1e-6)
-    spread = torch.sqrt(((count - 1) * within + 3 * usual**2) / (count + 2))
-    apart = (numbers - middle[:, None]) / spread[:, None]
-    two = torch.tensor([name in TWO_SIDED for name in EVIDENCE], device=numbers.device)
-    short = torch.where(two[:, None], apart.abs(), (-apart).clamp(min=0))
+    numbers = view.evidence(positives, seeds)
+    two = torch.tensor([name in TWO_SIDED for name in EVIDENCE], device=numbers.device)[:, None]
+    middle = _middles(numbers, positives)
+    if len(positives) == 1:
+        # Judged by itself a trajectory is too good to be a measure: the best others are.
+        best = torch.topk(numbers, min(_FEW, numbers.shape[1]))[0].mean(1, keepdim=True)
+        middle = torch.where(two, middle, torch.minimum(middle, best))
+    spread = _USUAL * (numbers.std(1, correction=0) + 1e-6)
+    apart = (numbers - middle) / spread[:, None]
+    short = torch.where(two, apart.abs(), (-apart).clamp(min=0))
     return torch.log1p(short.clamp(max=30))
 
 
-def _score(short: Tensor, positives: int) -> Tensor:
-    """One number for each trajectory; more is more like the positives."""
-    worth = _worth()
-    many = min(1.0, max(0.0, (positives - 3) / 9))
-    weights = (1 - many) * worth["few"] + many * worth["many"]
-    offset = (1 - many) * worth["few_offset"] + many * worth["many_offset"]
-    return offset.to(short.device) - weights.to(short.device) @ short
+def _middles(numbers: Tensor, positives: Tensor) -> Tensor:
+    """The median of the positives, for each trajectory; for a positive that of the others."""
+    chosen, count = numbers[:, positives], len(positives)
+    middle = torch.quantile(chosen, 0.5, dim=1)[:, None].repeat(1, numbers.shape[1])
+    if count == 1:
+        return middle
+    ranked, order = chosen.sort(dim=1)
+    place = torch.empty_like(order).scatter_(
+        1, order, torch.arange(count, device=order.device).expand_as(order)
+    )
+    # Without the one at a place, those behind it move up.
+    low, high = (count - 2) // 2, (count - 1) // 2
+    low_value = ranked.gather(1, low + (place <= low).long())
+    high_value = ranked.gather(1, high + (place <= high).long())
+    middle[:, positives] = (low_value + high_value) / 2
+    return middle
 
 
-def _above(score: Tensor, positives: Tensor, seeds: int) -> Tensor:
-    """The upper of the two groups with the least variance within, on a scale of logs."""
-    best = torch.sort(score[positives])[0]
-    middle = best[len(best) // 2] if len(best) > 2 else torch.sort(score)[0][-3:].mean()
-    squashed = -torch.log1p((middle - score).clamp(min=0)).double()
-    ranked = torch.sort(squashed, descending=True)[0]
+def _score(short: Tensor, positives: Tensor) -> Tensor:
+    """One number for each trajectory; more is more like the positives.
+
+    Every kind of evidence counts by how few others fall less short in it than the positives, each
+    judged by the others: what does not tell them from the pile says nothing here.
+    """
+    inside = torch.zeros(short.shape[1], dtype=torch.bool, device=short.device)
+    inside[positives] = True
+    if bool(inside.all()) or len(positives) == 1:
+        return -short.mean(0)
+    others = short[:, ~inside].sort(dim=1)[0]
+    own = short[:, inside].contiguous()
+    less = torch.searchsorted(others, own)
+    up_to = torch.searchsorted(others, own, right=True)
+    ahead = 1 - (less + up_to).float().mean(1) / (2 * others.shape[1])
+    return -torch.softmax(_TRUST * (2 * ahead - 1), 0) @ short
+
+
+def _cut(score: Tensor, positives: Tensor, seeds: Tensor, way: Way) -> Tensor:
+    """Where to cut so that two normal groups result, with the seeds drawn from the upper one.
+
+    Of all cuts the one with the smallest error (Kittler and Illingworth), where each seed, judged
+    by the other positives, counts as a draw from the upper group; some may be odd. Where the seeds
+    are taken for draws from the pile, a large share of their like is likelier. To cut evenly, and
+    with one seed, which says nothing of how much its like vary, both groups are as narrow as can
+    be.
+    """
+    ranked = torch.sort(score.double(), descending=True)[0]
     count = len(ranked)
-    least = max(2, min(seeds, count - 3))
-    sizes = torch.arange(least, count - 1, device=score.device)
+    sizes = torch.arange(max(3, min(len(seeds), count - 3)), count - 2, device=score.device)
     if not len(sizes):
-        return score >= middle
+        return ranked[min(count - 1, max(2, len(seeds)))]
     sums, squares = torch.cumsum(ranked, 0), torch.cumsum(ranked**2, 0)
-    upper = squares[sizes - 1] - sums[sizes - 1] ** 2 / sizes
-    rest = sums[-1] - sums[sizes - 1]
-    lower = squares[-1] - squares[sizes - 1] - rest**2 / (count - sizes)
-    size = int(sizes[int((upper + lower).argmin())])
-    return squashed > (ranked[size - 1] + ranked[size]) / 2
+    least = (_NARROWEST * (ranked[0] - ranked[-1])) ** 2 + 1e-12
+    mean, rest = sums[sizes - 1] / sizes, count - sizes
+    upper = (squares[sizes - 1] / sizes - mean**2).clamp(min=0) + least
+    below = (sums[-1] - sums[sizes - 1]) / rest
+    lower = ((squares[-1] - squares[sizes - 1]) / rest - below**2).clamp(min=0) + least
+    share = sizes / count
+    error = count * (
+        share * (0.5 * upper.log() - share.log())
+        + (1 - share) * (0.5 * lower.log() - (1 - share).log())
+    )
+    if way == "even" or len(seeds) == 1:
+        error = share * upper + (1 - share) * lower
+    elif len(positives) > 1:
+        away = score[seeds].double()[:, None] - mean
+        tails = 2.5 * torch.log1p(away**2 / (4 * upper))
+        error = error + _SEED * (0.5 * upper.log() + tails - (way == "many") * share.log()).sum(0)
+    size = int(sizes[int(error.argmin())])
+    return (ranked[size - 1] + ranked[size]) / 2
 
 
-def _mixture(score: Tensor, positives: Tensor) -> Tensor:
-    """Chance to be of the upper of two normal groups, which the positives are to begin with."""
-    middle = torch.quantile(score[positives], 0.5)
-    values = score.clamp(middle - 8, middle + 2).double()
-    rest = torch.ones(len(score), dtype=torch.bool, device=score.device)
-    rest[positives] = False
-    others = values[rest] if rest.sum() > 2 else values
-    means = [values[positives].mean(), torch.quantile(others, 0.3)]
-    spreads = [values[positives].std() if len(positives) > 2 else others.std(), others.std()]
-    share, least = torch.tensor(0.5, dtype=torch.float64, device=score.device), 0.8
-    belief = torch.zeros_like(values)
-    for _ in range(30):
-        near = [
-            -0.5 * ((values - mean) / spread.clamp(min=least)) ** 2 - spread.clamp(min=least).log()
-            for mean, spread in zip(means, spreads, strict=True)
-        ]
-        odds = near[0] + share.log() - near[1] - (1 - share).log()
+def _mixture(score: Tensor, inside: Tensor) -> Tensor:
+    """Chance to be of the upper of two normal groups, which begin on the two sides of a cut."""
+    values = score.double()
+    least = _NARROWEST * (values.max() - values.min()) + 1e-6
+    belief = inside.double()
+    for _ in range(40):
+        share = belief.mean().clamp(1 / len(score), 1 - 1 / len(score))
+        means, near = [], []
+        for weight, part in ((belief, share), (1 - belief, 1 - share)):
+            total = weight.sum() + 1e-9
+            mean = (weight * values).sum() / total
+            spread = ((weight * (values - mean) ** 2).sum() / total).sqrt().clamp(min=least)
+            means.append(mean)
+            near.append(-0.5 * ((values - mean) / spread) ** 2 - spread.log() + part.log())
+        odds = near[0] - near[1]
         # Beyond a group's mean a trajectory belongs to it, however narrow the group.
         odds = torch.where(values > means[0], odds.clamp(min=1), odds)
         odds = torch.where(values < means[1], odds.clamp(max=-1), odds)
         belief = torch.sigmoid(odds)
-        share = belief.mean().clamp(1 / len(score), 1 - 1 / len(score))
-        for side, weight in enumerate((belief, 1 - belief)):
-            total = weight.sum() + 1e-9
-            means[side] = (weight * values).sum() / total
-            spreads[side] = ((weight * (values - means[side]) ** 2).sum() / total).sqrt()
     return belief.float()
 
 
-def _discriminate(
-    short: Tensor, positives: Tensor, score: Tensor, bad: Tensor
-) -> tuple[Tensor, float]:
-    """Split by the direction that separates positives from what is far here, and how well.
+def _discriminate(short: Tensor, inside: Tensor, bad: Tensor) -> tuple[Tensor, float]:
+    """Split by the direction that separates the two sides of a cut best, and how well.
 
     Returns:
         How surely each trajectory lies on the positives' side, from 0 to 1, and how far the sides
         lie apart.
     """
-    inside = torch.zeros(len(score), dtype=torch.bool, device=score.device)
-    inside[positives] = True
-    out = ~_above(score, positives, len(positives) if len(positives) < 4 else 2)
-    far = out & (score <= score[out].median()) if out.sum() > 8 else out
-    far = (far | bad) & ~inside
+    inside = inside & ~bad
     separation, sure = 0.0, inside.float()
     for _ in range(4):
-        if inside.sum() < 3 or far.sum() < 3:
+        if inside.sum() < 3 or (~inside).sum() < 3:
             return inside.float(), 0.0
-        along, separation, cut = _direction(short, inside, far)
-        gap = along[inside].mean() - along[far].mean()
+        along, separation, cut = _direction(short, inside, ~inside)
+        gap = along[inside].mean() - along[~inside].mean()
         sure = torch.sigmoid(_SLOPE * (along - cut) / gap).float()
         changed = along > cut
         if bool((changed == inside).all()):
             break
-        inside, far = changed, ~changed
+        inside = changed
     return sure, separation
 
 
@@ -262,16 +288,3 @@ def _direction(short: Tensor, inside: Tensor, far: Tensor) -> tuple[Tensor, floa
     wide, other = ours.std() + 0.1 * gap, theirs.std() + 0.1 * gap
     cut = (ours.mean() * other + theirs.mean() * wide) / (wide + other)
     return along, float(gap / torch.sqrt(ours.var() + theirs.var() + 1e-9)), cut
-
-
-@cache
-def _worth() -> dict[str, Tensor]:
-    text = (resources.files("pubc.pu.second_opinion") / "worth.json").read_text(encoding="utf-8")
-    table = json.loads(text)
-    return {
-        "spread": torch.tensor(table["spread"]),
-        "few": torch.tensor(table["few"]["weights"]),
-        "many": torch.tensor(table["many"]["weights"]),
-        "few_offset": torch.tensor(table["few"]["offset"]),
-        "many_offset": torch.tensor(table["many"]["offset"]),
-    }

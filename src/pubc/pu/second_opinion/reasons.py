@@ -13,7 +13,7 @@ __all__ = ["reasons_for"]
 Mask = NDArray[np.bool_]
 
 _NAMES = tuple(EVIDENCE)
-_SITUATIONS = ("joint", "situations")
+_SITUATIONS = ("situations", "situations_worst")
 
 
 def reasons_for(kept: Mask, unsure: Mask, differs: Mask, opinion: Opinion) -> tuple[str, ...]:

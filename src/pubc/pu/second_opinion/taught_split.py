@@ -1,10 +1,10 @@
 """What marks of both kinds teach: which evidence tells good from bad in this very pile.
 
-What each kind of evidence is worth was learned on other piles. Somebody who marks trajectories
-good and bad says what it is worth here: others who act almost like the expert differ from it in
-numbers that count for little elsewhere. A logistic regression on all numbers and on the actors'
-codes learns it from the marks, and from the labels of the trajectories that the split without
-marks is sure of, which count for little each.
+Seeds say which evidence puts them ahead of the pile. Somebody who marks trajectories good and bad
+says which evidence tells the two from each other: others who act almost like the expert may differ
+from it in numbers that the seeds alone do not point to. A logistic regression on all numbers and on
+the actors' codes learns it from the marks, and from the labels of the trajectories that the split
+without marks is sure of, which count for little each.
 """
 
 from __future__ import annotations

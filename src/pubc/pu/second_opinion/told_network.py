@@ -23,6 +23,7 @@ __all__ = ["Actors", "learn_actors", "on_rows"]
 
 _WIDTH = 192
 _BATCH = 512
+_AT_ONCE = 8192
 _RATES = (2e-3, 5e-2)
 _SMALL = 1e-3
 _SHRINK = 0.02
@@ -42,6 +43,16 @@ class Actors:
     """Products of directions with what the mean action leaves over, for each trajectory."""
     ridge: Tensor
     """What keeps codes small."""
+
+    @property
+    def width(self) -> int:
+        """Of its hidden layers."""
+        return len(self.network["bias1"])
+
+    def hidden(self, states: Tensor) -> Tensor:
+        """What its last hidden layer makes of states."""
+        with torch.no_grad():
+            return _hidden(self.network, states)
 
     def code(self, trajectories: Tensor) -> Tensor:
         """The code that explains some trajectories best."""
@@ -82,7 +93,7 @@ def learn_actors(rows: Rows, size: int, updates: int, rng: np.random.Generator) 
     for update in range(updates):
         picked = draws[update]
         code = codes[rows.owner[picked]]
-        basis = _apply(network, rows.states[picked], size)
+        basis = _basis(network, _hidden(network, rows.states[picked]), size)
         guess = basis[:, 0] + torch.einsum("tka,tk->ta", basis[:, 1:], code)
         loss = (guess - rows.actions[picked]).square().mean() + _SMALL * code.square().mean()
         loss.backward()  # type: ignore[no-untyped-call]
@@ -94,8 +105,8 @@ def learn_actors(rows: Rows, size: int, updates: int, rng: np.random.Generator) 
 def on_rows(network: dict[str, Tensor], rows: Rows, size: int) -> Actors:
     """A trained network on the rows of a pile, not necessarily the one it was trained on."""
     with torch.no_grad():
-        parts = [_apply(network, part, size) for part in torch.split(rows.states, 8192)]
-        basis = torch.cat(parts)
+        parts = torch.split(rows.states, _AT_ONCE)
+        basis = torch.cat([_basis(network, _hidden(network, part), size) for part in parts])
         directions, left = basis[:, 1:], rows.actions - basis[:, 0]
         gram = rows.mean(torch.einsum("tka,tla->tkl", directions, directions).flatten(1))
         aim = rows.mean(torch.einsum("tka,ta->tk", directions, left))
@@ -116,12 +127,16 @@ def _new_network(rows: Rows, size: int, generator: torch.Generator) -> dict[str,
     return network
 
 
-def _apply(network: dict[str, Tensor], states: Tensor, size: int) -> Tensor:
+def _hidden(network: dict[str, Tensor], states: Tensor) -> Tensor:
     hidden = states
     for layer in range(2):
         hidden = torch.nn.functional.linear(
             hidden, network[f"weight{layer}"], network[f"bias{layer}"]
         )
         hidden = torch.nn.functional.gelu(hidden)
+    return hidden
+
+
+def _basis(network: dict[str, Tensor], hidden: Tensor, size: int) -> Tensor:
     out = torch.nn.functional.linear(hidden, network["weight2"], network["bias2"])
-    return out.view(len(states), size + 1, -1)
+    return out.view(len(hidden), size + 1, -1)

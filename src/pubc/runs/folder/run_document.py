@@ -269,6 +269,7 @@ def _opinion(opinion: Opinion, result: Result) -> dict[str, Any]:
         "support": opinion.support,
         "apart": opinion.apart,
         "divided": opinion.divided,
+        "ways_agree": opinion.ways_agree,
         "seeds_found": opinion.seeds_found,
         "lonely_seeds": list(result.weighed.lonely_seeds),
     }
