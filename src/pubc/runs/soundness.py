@@ -44,7 +44,7 @@ confirms what it agrees with."""
 CONFIRMED_ANEW = {1: 9.0, 2: 6.0}
 """Standard deviations between its two sides from which evidence that begins with what the rounds
 found confirms it, by the number of seeds, from which it came to something else."""
-ALONE = 4.0
+ALONE = 6.0
 """The same from which it is believed although the rounds did not settle, or settled otherwise."""
 ALONE_IN = 16
 """In so many trajectories."""
@@ -54,10 +54,6 @@ FAR_IN = 4 * len(EVIDENCE)
 """In so many trajectories: among fewer than four for each number they lie apart by chance."""
 WAYS_CONFIRM = 0.9
 """Share of labels on which all ways to cut must agree wherever evidence is believed."""
-WAYS_AGREE = 0.97
-"""The same from which agreement itself speaks for a split."""
-WAYS_APART = 3.5
-"""Then so many standard deviations are enough for `ALONE`, in as many trajectories as for `FAR`."""
 STEADY = 0.97
 """Share of labels on which its two looks must agree for either."""
 SEEDS_FOUND = 0.75
@@ -241,8 +237,7 @@ def _stands_alone(opinion: Opinion) -> bool:
         return False
     count, few = len(opinion.looked), opinion.seeds < FEWEST_SEEDS
     far = opinion.support >= FAR and count >= FAR_IN and not few
-    enough = WAYS_APART if opinion.ways_agree >= WAYS_AGREE and count >= FAR_IN else ALONE
-    return far or (opinion.apart >= enough and count >= ALONE_IN)
+    return far or (opinion.apart >= ALONE and count >= ALONE_IN)
 
 
 def _ways_differ(opinion: Opinion) -> bool:
