@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pubc.pu.second_opinion.controls import Controls, check_controls
-from pubc.pu.second_opinion.evidence import EVIDENCE
 from pubc.pu.second_opinion.held_out import FEWEST_SEEDS
 from pubc.pu.second_opinion.lonely_seeds import name_seeds, seed_words
 from pubc.pu.second_opinion.marks_as_test import marks_say, marks_words
@@ -50,8 +49,8 @@ ALONE_IN = 16
 """In so many trajectories."""
 FAR = 9.0
 """Or standard deviations between its two sides, in which likeness to what it grew counts too."""
-FAR_IN = 4 * len(EVIDENCE)
-"""In so many trajectories: among fewer than four for each number they lie apart by chance."""
+FAR_IN = 48
+"""In so many trajectories: a few lie apart by chance, in some direction."""
 WAYS_CONFIRM = 0.9
 """Share of labels on which all ways to cut must agree wherever evidence is believed."""
 STEADY = 0.97

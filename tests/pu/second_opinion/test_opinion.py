@@ -5,6 +5,7 @@ import threading
 from dataclasses import replace
 
 import numpy as np
+import pytest
 import torch
 
 from pubc.pu.judge import Bench
@@ -156,3 +157,32 @@ def test_one_seed_is_cut_in_one_way(monkeypatch):
     assert ways == ["many"]
     assert opinion.ways_agree == 0
     assert (opinion.kept == (np.asarray(mixed.sources) == "0")).mean() >= 0.95
+
+
+def odd(observations=None, actions=None):
+    """A pile of two policies with something odd about it."""
+    mixed = pile([20, 20])
+    columns = mixed.columns
+    if observations is not None:
+        columns = replace(columns, observations=observations(columns.observations))
+    if actions is not None:
+        columns = replace(columns, actions=actions(columns.actions))
+    return replace(mixed, columns=columns)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"observations": np.zeros_like},
+        {"actions": np.ones_like},
+        {"observations": np.zeros_like, "actions": np.ones_like},
+        {"actions": lambda found: found * np.float32(1e20)},
+        {"actions": lambda found: found * np.float32(1e-20)},
+        {"observations": lambda found: np.where(np.arange(len(found))[:, None] == 5, 1e30, found)},
+    ],
+    ids=["still states", "one action", "nothing moves", "huge", "tiny", "a spike"],
+)
+def test_odd_piles_are_looked_at_like_others(changed):
+    opinion = asked(odd(**changed), range(3))
+    assert np.isfinite(opinion.belief).all()
+    assert np.isfinite([opinion.support, opinion.apart, opinion.divided]).all()

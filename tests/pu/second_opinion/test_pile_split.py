@@ -53,5 +53,5 @@ def test_evidence_that_does_not_tell_the_positives_from_the_pile_counts_little()
     short = torch.stack([telling, empty])
     score = _score(short, torch.arange(5))
     assert score[:5].min() > score[5:].max()
-    # e**3 times as much at best, and about as much again for what says nothing.
+    # What tells nothing is ahead of half of the others: its weight is e**-3 of the other's.
     assert torch.allclose(score, -(0.95 * telling + 0.05 * empty), atol=0.08)

@@ -1,6 +1,5 @@
 """The odds that an actor is one who was met, on actors that are made up."""
 
-import pytest
 import torch
 
 from pubc.pu.second_opinion.rows import Rows
@@ -9,11 +8,11 @@ from pubc.pu.second_opinion.same_actor import learn_same_actor
 STEPS = 40
 
 
-def met(slopes, seed=0, where=1.0):
+def met(slopes, seed=0):
     """Trajectories of actors that answer the state with a slope, and what the odds need."""
     drawn = torch.Generator().manual_seed(seed)
     count = len(slopes)
-    states = where * torch.randn(count * STEPS, 2, generator=drawn)
+    states = torch.randn(count * STEPS, 2, generator=drawn)
     slope = torch.tensor(slopes).repeat_interleave(STEPS)[:, None]
     actions = slope * states + 0.05 * torch.randn(states.shape, generator=drawn)
     breaks = torch.zeros(len(states), dtype=torch.bool)
@@ -32,7 +31,7 @@ def test_who_acts_alike_has_the_odds_for_it():
 
 
 def test_a_positive_is_met_through_the_others():
-    """Its odds are those of a fit that never saw it, up to the weight of its features' scale."""
+    """Its odds are those of a fit that never saw it."""
     rows, odds = met([1.0, 1.0, 1.0, -1.0])
     among = odds.log_odds(torch.tensor([0, 1, 2]))[rows.of(0)]
     without = odds.log_odds(torch.tensor([1, 2]))[rows.of(0)]
@@ -46,12 +45,11 @@ def test_an_odd_one_among_the_positives_is_a_stranger_to_them():
 
 
 def test_odds_are_even_where_nobody_was_met():
-    rows, odds = met([1.0, 1.0, 1.0])
-    rows.states[rows.of(2)] = 0
-    odds.features[rows.of(2)] = 0
-    odds.features[rows.of(2), 0] = 1e-3
-    odds.own[rows.of(2)] = 0
-    fresh = learn_same_actor(rows, odds.features, rows.actions - odds.own, odds.noise)
-    assert fresh.log_odds(torch.tensor([0, 1]))[rows.of(2)].abs().max() == pytest.approx(
-        0, abs=0.05
-    )
+    """The third trajectory goes where the state is something that the others never saw."""
+    rows, odds = met([1.0, 1.0, 1.0, -1.0])
+    features = torch.cat([odds.features, torch.zeros(len(odds.features), 1)], 1)
+    features[rows.of(2)] = torch.tensor([0.0, 0.0, 0.0, 1.5])
+    fresh = learn_same_actor(rows, features, rows.actions - odds.own, odds.noise)
+    found = fresh.log_odds(torch.tensor([0, 1]))
+    assert found[rows.of(2)].abs().max() < 0.05
+    assert rows.mean(found.mean(1))[3] < -1

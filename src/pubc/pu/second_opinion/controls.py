@@ -72,6 +72,8 @@ def _jumps(rows: Rows) -> Floats:
     Of states drawn anew at every step it is 1 in all dimensions, of any recording it is small in
     some: bodies do not jump, though their joints may swing back and forth at every step.
     """
+    if not rows.states.shape[1]:
+        return np.zeros(rows.count)
     change = torch.zeros_like(rows.states)
     change[1:] = rows.states[1:] - rows.states[:-1]
     change[rows.breaks] = 0

@@ -288,7 +288,7 @@ def _copied(
     states = (observations[:, moving] - observations[:, moving].mean(0)) / spread[moving]
     for column in range(count):
         action = columns[:, column] - columns[:, column].mean()
-        size = float(action.std())
+        size = float(action.std(dtype=np.float64))
         if size < 1e-8:
             continue
         follows = states.T @ (action / size) / len(action)
