@@ -40,16 +40,20 @@ ATTEMPTS = 40
 KNOWN = ("early", "detour", "slow", "shaky", "aim")
 """Kinds of the shared files."""
 UNSEEN = {
-    "door-close-v3": ("detour", "slow", "shaky", "aim"),
-    "window-close-v3": ("detour", "slow", "shaky", "aim"),
-    "coffee-push-v3": KNOWN,
-    "disassemble-v3": KNOWN,
-    "dial-turn-v3": ("weak", "late", "wander", "overshoot", "drift"),
-    "handle-pull-v3": ("weak", "jerky", "wander", "late", "drift"),
-    "button-press-topdown-v3": ("weak", "pause", "overshoot", "wander", "drift"),
-    "bin-picking-v3": ("late", "fumble", "weak", "drift", "wander"),
+    "door-lock-v3": ("detour", "slow", "shaky", "aim"),
+    "faucet-close-v3": ("detour", "slow", "shaky", "aim"),
+    "push-back-v3": KNOWN,
+    "sweep-v3": KNOWN,
+    "pick-place-wall-v3": KNOWN,
+    "hand-insert-v3": KNOWN,
+    "coffee-button-v3": ("weak", "late", "wander", "overshoot", "drift"),
+    "plate-slide-side-v3": ("weak", "jerky", "wander", "late", "drift"),
+    "handle-press-side-v3": ("weak", "pause", "overshoot", "wander", "drift"),
+    "stick-pull-v3": ("late", "fumble", "weak", "drift", "wander"),
+    "peg-unplug-side-v3": ("jerky", "pause", "late", "drift", "overshoot"),
+    "reach-wall-v3": ("weak", "late", "pause", "overshoot", "jerky"),
 }
-"""Piles that were first recorded when every number of recipe `auto` had been set."""
+"""Piles that were first recorded when the verdict of recipe `auto` had been set."""
 PILES = {
     "peg-insert-side-v3": KNOWN,
     "door-open-v3": ("detour", "slow", "shaky", "aim", "early"),
@@ -68,6 +72,14 @@ PILES = {
     "peg-insert-side-v3-absolute": KNOWN,
     "drawer-open-v3-absolute": ("weak", "late", "pause", "wander", "overshoot"),
     "box-close-v3-absolute": ("late", "fumble", "jerky", "pause", "drift"),
+    "door-close-v3": ("detour", "slow", "shaky", "aim"),
+    "window-close-v3": ("detour", "slow", "shaky", "aim"),
+    "coffee-push-v3": KNOWN,
+    "disassemble-v3": KNOWN,
+    "dial-turn-v3": ("weak", "late", "wander", "overshoot", "drift"),
+    "handle-pull-v3": ("weak", "jerky", "wander", "late", "drift"),
+    "button-press-topdown-v3": ("weak", "pause", "overshoot", "wander", "drift"),
+    "bin-picking-v3": ("late", "fumble", "weak", "drift", "wander"),
     **UNSEEN,
 }
 """Kinds of faults in each pile."""

@@ -31,7 +31,7 @@ AGREES = Opinion(
     belief=np.where(SELECTED, 0.9, 0.1),
     doubt=np.zeros(COUNT),
     repeated=1.0,
-    support=5.0,
+    support=3.5,
     seeds_found=1.0,
     held_out=HeldOut(np.arange(3), RNG.normal(size=(3, COUNT))),
     lonely_seeds=np.zeros(0, np.int64),
@@ -40,6 +40,7 @@ AGREES = Opinion(
     seeds=3,
     from_seeds=True,
     apart=2.0,
+    divided=0.05,
     ways_agree=1.0,
 )
 
@@ -87,19 +88,21 @@ def test_stronger_evidence_outweighs_the_rounds_and_is_not_believed_yet():
     assert np.array_equal(found.kept, OTHER)
 
 
-CLEAR = replace(AGREES, kept=OTHER, apart=6.5)
+CLEAR = replace(AGREES, kept=OTHER, support=4.5, apart=6.5)
 """Evidence that is believed whatever the rounds say."""
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"apart": 3.0},
+        {"support": 3.5},
         {"repeated": 0.9},
-        {"belief": np.full(COUNT, 0.7)},
-        {"seeds": 5, "seeds_found": 0.6, "lonely_seeds": np.array([2])},
+        {"divided": 0.08},
+        {"seeds": 5, "seeds_found": 0.6},
+        {"seeds": 2, "apart": 5.5},
+        {"taught": True, "apart": 5.5},
     ],
-    ids=["near the seeds", "unsteady", "divided", "seeds lost"],
+    ids=["near", "unsteady", "divided", "seeds lost", "near two seeds", "near, taught"],
 )
 def test_only_clear_and_steady_evidence_is_believed_alone(changes):
     found = weighed(CLEAR, "no_valley")
@@ -112,16 +115,6 @@ def test_only_clear_and_steady_evidence_is_believed_alone(changes):
     doubted = weighed(replace(CLEAR, **changes), "no_valley")
     assert doubted.status == "no_valley"
     assert doubted.chance_wrong is None
-
-
-def test_sides_that_lie_far_apart_do_as_well_among_enough_trajectories(monkeypatch):
-    far = replace(CLEAR, apart=2.0, support=9.5)
-    # Forty trajectories are too few to lie apart by more than chance.
-    assert weighed(far, "no_valley").status == "no_valley"
-    monkeypatch.setattr(soundness, "FAR_IN", COUNT)
-    assert weighed(far, "no_valley").status == "evidence_decides"
-    assert weighed(replace(far, support=8.5), "no_valley").status == "no_valley"
-    assert weighed(replace(far, seeds=2), "no_valley").status == "no_valley"
 
 
 def test_evidence_is_believed_only_where_all_ways_to_cut_agree():
@@ -149,7 +142,7 @@ def test_too_few_trajectories_are_clear_by_chance(monkeypatch):
     assert weighed(CLEAR, "no_valley").status == "no_valley"
 
 
-@pytest.mark.parametrize("changes", [{"apart": 1.0}, {"belief": np.full(COUNT, 0.7)}])
+@pytest.mark.parametrize("changes", [{"apart": 1.0}, {"divided": 0.08}])
 def test_agreement_that_is_worth_nothing_confirms_nothing(changes):
     found = weighed(replace(AGREES, **changes))
     assert found.status == "evidence_disagrees"
@@ -185,18 +178,18 @@ def test_a_lonely_seed_is_named():
     found = weighed(replace(AGREES, lonely_seeds=np.array([7])))
     assert "position 7 looks like another policy" in found.doubts[0]
     assert found.lonely_seeds == (7,)
-    # Of the two others, one is found.
-    lost = weighed(replace(AGREES, lonely_seeds=np.array([7]), seeds_found=1 / 3))
-    assert lost.status == "seed_incoherent"
+    # The expert may act in two ways, and only one of them was found.
+    assert found.status == "seed_incoherent"
+    assert weighed(replace(CLEAR, lonely_seeds=np.array([7]))).status == "seed_incoherent"
 
 
-def test_a_seed_that_rounds_and_evidence_drop_is_named_and_the_rest_is_believed():
+def test_a_seed_that_rounds_and_evidence_drop_is_named():
     seeds = SEEDS.copy()
     seeds[30] = True
     opinion = replace(AGREES, seeds=4, seeds_found=0.75)
     found = weigh(SELECTED, NOBODY, "converged", opinion, seeds, NOBODY)
     assert found.lonely_seeds == (30,)
-    assert found.status == "converged"
+    assert found.status == "seed_incoherent"
 
 
 def test_one_seed_of_four_that_evidence_does_not_find_is_named_where_it_is_sure_of_the_others():
@@ -283,7 +276,7 @@ def test_one_of_two_seeds_must_be_found():
 
 
 BAD = np.arange(COUNT) >= 35
-TAUGHT = replace(AGREES, taught=True, belief=np.where(SELECTED, 0.99, 0.01))
+TAUGHT = replace(AGREES, taught=True, divided=0.01)
 """Evidence that marks of both kinds have taught, about which the looks are of one mind."""
 
 
@@ -308,7 +301,7 @@ def test_marks_that_the_runs_had_foretold_confirm_a_split():
         ({}, [True] * 6 + [False] * 2),
         ({"taught": False}, [True] * 8),
         ({"repeated": 0.9}, [True] * 8),
-        ({"belief": np.full(COUNT, 0.9)}, [True] * 8),
+        ({"divided": 0.02}, [True] * 8),
         ({"seeds": 2}, [True] * 8),
     ],
     ids=["too few", "two wrong", "nothing taught", "unsteady", "divided", "two good ones"],

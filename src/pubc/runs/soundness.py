@@ -35,7 +35,7 @@ TOLD_BY_START = 0.8
 """From here on the start of a trajectory tells kept from dropped too well."""
 STRONG = 3.3
 """Standard deviations between its sides from which evidence outweighs rounds that settled."""
-UNDIVIDED = 0.1
+UNDIVIDED = 0.07
 """Votes about the whole pile that are more divided than this leave everything open."""
 CONFIRMED = 1.5
 """Standard deviations between kept and dropped in likeness to the seeds alone from which evidence
@@ -43,14 +43,14 @@ confirms what it agrees with."""
 CONFIRMED_ANEW = {1: 9.0, 2: 6.0}
 """Standard deviations between its two sides from which evidence that begins with what the rounds
 found confirms it, by the number of seeds, from which it came to something else."""
-ALONE = 6.0
-"""The same from which it is believed although the rounds did not settle, or settled otherwise."""
+ALONE = 4.0
+"""Standard deviations between its two sides from which it is believed although the rounds did not
+settle, or settled otherwise."""
+ALONE_OF_FEW = 6.0
+"""Where no seed was left out, as they are few or marks taught: between kept and dropped in likeness
+to the seeds alone."""
 ALONE_IN = 16
 """In so many trajectories."""
-FAR = 9.0
-"""Or standard deviations between its two sides, in which likeness to what it grew counts too."""
-FAR_IN = 48
-"""In so many trajectories: a few lie apart by chance, in some direction."""
 WAYS_CONFIRM = 0.9
 """Share of labels on which all ways to cut must agree wherever evidence is believed."""
 STEADY = 0.97
@@ -139,7 +139,7 @@ def weigh(
     elif status == "converged" and not confirms(opinion, selected):
         status = "evidence_disagrees"
     named = name_seeds(opinion, selected, seeds, converged=status == "converged")
-    status = _contradicted(status, opinion, len(named), controls, too_much)
+    status = _contradicted(status, opinion, named, controls, too_much)
     doubts = _doubts(opinion, None if agree else agreement, controls, by_evidence, too_much)
     doubts += tuple(map(seed_words, named))
     marks = marks_say(opinion, foretold, int(known_bad.sum()))
@@ -162,11 +162,13 @@ def weigh(
 
 
 def _contradicted(
-    status: str, opinion: Opinion, named: int, controls: Controls, too_much: bool
+    status: str, opinion: Opinion, named: Sequence[int], controls: Controls, too_much: bool
 ) -> str:
     """The status of a split that seeds or starts speak against, or as it was."""
     enough = SEEDS_FOUND_OF_FEW if opinion.seeds < FEWEST_SEEDS else SEEDS_FOUND
-    if status in SOUND and (_seeds_found(opinion, named) < enough or too_much):
+    # A seed of another policy looks like one of another way in which the expert acts.
+    lost = opinion.seeds_found < enough or bool(named)
+    if status in SOUND and (lost or too_much):
         return "seed_incoherent"
     if status in SOUND and controls.start >= TOLD_BY_START:
         return "start_explains"
@@ -230,23 +232,19 @@ def _is_worth_something(opinion: Opinion) -> bool:
 
 def _stands_alone(opinion: Opinion) -> bool:
     """Whether evidence is believed without the rounds."""
-    # A wrong seed may be named, but evidence that stands alone must not lose more than that.
     found = opinion.seeds_found >= SEEDS_FOUND and not _ways_differ(opinion)
     if not found or opinion.repeated < STEADY or opinion.divided > UNDIVIDED:
         return False
-    count, few = len(opinion.looked), opinion.seeds < FEWEST_SEEDS
-    far = opinion.support >= FAR and count >= FAR_IN and not few
-    return far or (opinion.apart >= ALONE and count >= ALONE_IN)
+    if opinion.seeds < FEWEST_SEEDS or opinion.taught:
+        far = opinion.apart >= ALONE_OF_FEW
+    else:
+        far = opinion.support >= ALONE
+    return far and len(opinion.looked) >= ALONE_IN
 
 
 def _ways_differ(opinion: Opinion) -> bool:
     """Whether it matters how the evidence is cut, where it was cut in more ways than one."""
     return opinion.seeds > 1 and not opinion.taught and opinion.ways_agree < WAYS_CONFIRM
-
-
-def _seeds_found(opinion: Opinion, named: int) -> float:
-    """Share of the seeds that evidence keeps, without those that were named."""
-    return opinion.seeds_found * opinion.seeds / max(1, opinion.seeds - named)
 
 
 def _doubts(

@@ -10,7 +10,7 @@ import torch
 
 from pubc.pu.judge import Bench
 from pubc.pu.rounds import Pile
-from pubc.pu.second_opinion import opinion as opinion_module
+from pubc.pu.second_opinion import best_split as best_module
 from pubc.pu.second_opinion.evidence import EVIDENCE
 from pubc.pu.second_opinion.opinion import OpinionSettings, form_opinion
 from pubc.pu.second_opinion.pile_split import split_pile
@@ -133,7 +133,7 @@ def test_few_are_believed_where_many_are_everybody(monkeypatch):
         everybody = torch.ones_like(split.belief)
         return replace(split, belief=everybody) if words[-1] == "many" else split
 
-    monkeypatch.setattr(opinion_module, "split_pile", lax)
+    monkeypatch.setattr(best_module, "split_pile", lax)
     mixed = pile([6, 40, 40])
     opinion = asked(mixed, range(3))
     assert (opinion.kept == (np.asarray(mixed.sources) == "0")).mean() >= 0.97
@@ -151,12 +151,28 @@ def test_one_seed_is_cut_in_one_way(monkeypatch):
         ways.append(words[-1])
         return split_pile(*words)
 
-    monkeypatch.setattr(opinion_module, "split_pile", counted)
+    monkeypatch.setattr(best_module, "split_pile", counted)
     mixed = pile([20, 20])
     opinion = asked(mixed, [3])
     assert ways == ["many"]
     assert opinion.ways_agree == 0
     assert (opinion.kept == (np.asarray(mixed.sources) == "0")).mean() >= 0.95
+
+
+def test_each_of_three_seeds_is_left_out_and_a_split_that_hangs_on_one_is_divided(monkeypatch):
+    steady, known = of_two_policies(), []
+
+    def hangs_on_one(*words):
+        known.append(words[1].tolist())
+        split = split_pile(*words)
+        turned = 1 - split.belief
+        return replace(split, belief=turned) if known[-1] == [0, 2] else split
+
+    monkeypatch.setattr(best_module, "split_pile", hangs_on_one)
+    opinion = asked(pile([20, 20]), range(3))
+    assert sorted(known) == [[0, 1], [0, 1, 2], [0, 1, 2], [0, 1, 2], [0, 2], [1, 2]]
+    assert np.array_equal(opinion.kept, steady.kept)
+    assert steady.divided < 0.1 < 0.2 < opinion.divided
 
 
 def odd(observations=None, actions=None):

@@ -17,18 +17,18 @@ from torch import Tensor
 from pubc.pu.second_opinion.evidence import View
 from pubc.pu.second_opinion.pile_split import likeness
 
-__all__ = ["FEWEST_SEEDS", "HeldOut", "hold_out"]
+__all__ = ["FEWEST_SEEDS", "MOST_LEFT_OUT", "HeldOut", "hold_out"]
 
 FEWEST_SEEDS = 3
 """Fewer seeds than this do not say how much their policy varies."""
+MOST_LEFT_OUT = 5
+"""So many seeds are left out, one after another; more tell little more."""
 UNLIKE = 0.84
 """From this mean rank on more is kept than the seeds stand for. Three seeds drawn by chance seldom
 reach it."""
 CLEAR = 6.0
 """Seldom is not never: a split whose sides lie so many standard deviations apart is not
 questioned."""
-
-_MOST = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +70,7 @@ def hold_out(views: list[View], seeds: Tensor) -> HeldOut:
     if len(seeds) < FEWEST_SEEDS:
         return HeldOut(np.zeros(0, dtype=np.int64), np.zeros((0, views[0].rows.count)))
     rows = []
-    for number in range(min(_MOST, len(seeds))):
+    for number in range(min(MOST_LEFT_OUT, len(seeds))):
         others = torch.cat([seeds[:number], seeds[number + 1 :]])
         rows.append(likeness(views, others).double().cpu().numpy())
-    return HeldOut(seeds[:_MOST].cpu().numpy(), np.stack(rows))
+    return HeldOut(seeds[:MOST_LEFT_OUT].cpu().numpy(), np.stack(rows))

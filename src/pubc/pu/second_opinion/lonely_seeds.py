@@ -46,5 +46,6 @@ def seed_words(position: int) -> str:
     """What is said of such a seed."""
     return (
         f"The seed at position {position} looks like another policy: judged without itself it "
-        "is on the other side. Check it, or leave it out."
+        "is on the other side. Leave it out if it is; if the expert acts in more than one way, "
+        "add seeds like it."
     )

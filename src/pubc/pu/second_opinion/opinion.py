@@ -5,8 +5,8 @@ features, grows the positives from the seeds with care, and splits the pile by w
 here. The rounds of `auto` begin with that split. Where the rounds and both looks agree, a result is
 worth believing; where they do not, the trajectories in question are unsure, and the run says so.
 
-`pile_split` has the growth and the cuts, `held_out` the test by seeds left out, `evidence` the
-numbers, `told_network` the network.
+`best_split` chooses among ways to cut, `pile_split` has the growth and the cuts, `held_out` asks
+whether too much is kept, `evidence` has the numbers, `told_network` the network.
 """
 
 from __future__ import annotations
@@ -20,14 +20,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pubc.nets import pick_device
-from pubc.pu.judge import Bench
 from pubc.pu.rounds import Pile
+from pubc.pu.second_opinion.best_split import (
+    best_split,
+    divided_without_seeds,
+    lie_apart,
+)
 from pubc.pu.second_opinion.controls import Traits, traits_of
 from pubc.pu.second_opinion.evidence import View, open_view
 from pubc.pu.second_opinion.held_out import HeldOut, hold_out
-from pubc.pu.second_opinion.pile_split import WAYS, Split, likeness, split_pile
+from pubc.pu.second_opinion.pile_split import Split, how_divided, likeness, split_pile
 from pubc.pu.second_opinion.rows import Rows, join, look
-from pubc.pu.second_opinion.taught_split import can_teach
 from pubc.select import locate
 from pubc.streams import Key
 from pubc.threads import threads
@@ -41,9 +44,6 @@ Work = Callable[[Callable[[int], View], Sequence[int]], list[View]]
 
 SMALLEST = 8
 """Fewer trajectories than this have no structure to look for."""
-
-_LIKER = 1.3
-"""So many times further from everybody else, in likeness to the seeds, few must lie than many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +99,13 @@ class Opinion:
     apart: float
     """How far kept and dropped lie apart in likeness to the seeds alone, before any growing, in
     standard deviations."""
+    divided: float
+    """How divided the votes are about the pile, those that began without a seed included: mean
+    distance of belief from yes or no."""
     taught: bool = False
     """Whether marks of both kinds taught what evidence is worth here."""
     ways_agree: float = 0.0
     """Share of labels on which other ways to cut agree, the smallest; 0 where there was one way."""
-
-    @property
-    def divided(self) -> float:
-        """How divided the votes are about the pile: mean distance of belief from yes or no."""
-        return float(np.minimum(self.belief, 1 - self.belief).mean())
 
 
 def form_opinion(
@@ -161,53 +159,18 @@ def _look_at(pile: Pile, key: Key, settings: OpinionSettings) -> _Looks:
     avoid[:count] = pile.known_bad[looked]
     views = open_views(rows, settings, key, pile.bench.map)
     seeds, bad = torch.from_numpy(known).to(device), torch.from_numpy(avoid).to(device)
-    split, agreement = _split_in_every_way(views, seeds, bad, settings.rounds, key, pile.bench)
-    lonely = seeds[split.untaught[:, seeds].sum(0) == 0]
+    best = best_split(views, seeds, bad, settings.rounds, key, pile.bench)
+    lonely = seeds[best.split.untaught[:, seeds].sum(0) == 0]
     fit = seeds
     # Where bad ones were marked too, an odd good one is what the marks have to teach.
-    if 0 < len(lonely) <= len(seeds) - 2 and not split.taught:
-        fit = seeds[~torch.isin(seeds, lonely)]
-        again = key.at("again")
-        split, agreement = _split_in_every_way(views, fit, bad, settings.rounds, again, pile.bench)
+    if 0 < len(lonely) <= len(seeds) - 2 and not best.split.taught:
+        fit, key = seeds[~torch.isin(seeds, lonely)], key.at("again")
+        best = best_split(views, fit, bad, settings.rounds, key, pile.bench)
+    divided = divided_without_seeds(views, best, fit, bad, key, pile.bench)
     held_out, like = hold_out(views, fit), likeness(views, fit)
-    opinion = _opinion(split, like, held_out, seeds, lonely, looked, rows, pile)
-    opinion = replace(opinion, ways_agree=agreement)
+    opinion = _opinion(best.split, like, held_out, seeds, lonely, looked, rows, pile)
+    opinion = replace(opinion, ways_agree=best.agree, divided=divided)
     return _Looks(looked, rows, views, seeds, bad, like, opinion)
-
-
-def _split_in_every_way(
-    views: list[View], seeds: Tensor, bad: Tensor, rounds: int, key: Key, bench: Bench
-) -> tuple[Split, float]:
-    """The best split of those that the ways to cut come to, and how far the others agree with it.
-
-    That of few is believed where it is clearly liker to the seeds than that of many, and loses no
-    seed; the even one where it is liker to them than the better of these, its votes are less
-    divided, and it loses no seed either.
-
-    Returns:
-        The split, and the smallest share of labels on which another one agrees; 0 where only one
-        was made.
-    """
-
-    def split_by(number: int) -> Split:
-        return split_pile(views, seeds, bad, rounds, key, WAYS[number])
-
-    taught = can_teach(len(seeds), int(bad.sum()))
-    if taught or len(seeds) == 1:
-        return split_by(0), 0.0
-    like = likeness(views, seeds)
-    splits = bench.map(split_by, range(len(WAYS)))
-    found = [int(split.found(seeds).sum()) for split in splits]
-    apart = [_apart(like, split.belief > 0.5) for split in splits]
-    divided = [float((0.5 - (split.belief - 0.5).abs()).mean()) for split in splits]
-    many, few, even = range(len(WAYS))
-    best = few if found[few] >= found[many] and apart[few] > _LIKER * apart[many] else many
-    surer = apart[even] > apart[best] and divided[even] < divided[best]
-    best = even if found[even] >= found[best] and surer else best
-    labels = torch.stack([split.belief > 0.5 for split in splits])
-    labels[:, seeds] = True
-    alike = (labels == labels[best]).float().mean(1)
-    return splits[best], float(alike.min())
 
 
 def _confirm(
@@ -253,18 +216,10 @@ def _opinion(
         traits=traits_of(rows, pile.mixed.lengths[looked]),
         seeds=len(seeds),
         from_seeds=True,
-        apart=_apart(like[:count], kept[:count]),
+        apart=lie_apart(like[:count], kept[:count]),
+        divided=how_divided(split.belief),
         taught=split.taught,
     )
-
-
-def _apart(values: Tensor, kept: Tensor) -> float:
-    """How far the values of kept and dropped lie apart, in standard deviations."""
-    if bool(kept.all()) or not bool(kept.any()):
-        return 0.0
-    ours, theirs = values[kept].double(), values[~kept].double()
-    spread = (ours.var(correction=0) + theirs.var(correction=0) + 1e-6).sqrt()
-    return float((ours.mean() - theirs.mean()) / spread)
 
 
 def _strangers(pile: Pile) -> TrajectorySet | None:

@@ -18,7 +18,7 @@ from pubc.pu.second_opinion.evidence import EVIDENCE, TWO_SIDED, View
 from pubc.pu.second_opinion.taught_split import can_teach, teach
 from pubc.streams import Key
 
-__all__ = ["WAYS", "Split", "Way", "likeness", "split_pile"]
+__all__ = ["WAYS", "Split", "Way", "how_divided", "likeness", "split_pile"]
 
 Way = Literal["many", "few", "even"]
 WAYS: tuple[Way, ...] = ("many", "few", "even")
@@ -109,6 +109,11 @@ def split_pile(
     shortfall = torch.stack([short for own in falls for short in own]).mean(0).argmax(0)
     support = float(np.median(apart))
     return Split(sure > 0.5, sure.mean(0), shortfall, support, taught, untaught > 0.5)
+
+
+def how_divided(belief: Tensor) -> float:
+    """Mean distance of belief from yes or no."""
+    return float((0.5 - (belief - 0.5).abs()).mean())
 
 
 def likeness(views: list[View], positives: Tensor) -> Tensor:
