@@ -12,7 +12,7 @@ __all__ = ["advise"]
 
 
 def advise(
-    status: str, last: Round, rounds: Sequence[Round], quality: Quality, seeds: int
+    status: str, last: Round, rounds: Sequence[Round], quality: Quality, seeds: int, named: int = 0
 ) -> tuple[str, ...]:
     """What to try next, in words; nothing where the run went well.
 
@@ -22,11 +22,13 @@ def advise(
         rounds: All rounds of the run.
         quality: The label-free estimate of the result.
         seeds: How many seed trajectories there were.
+        named: How many of them were named already as another policy's.
     """
     if status in SOUND:
         return ()
     said = [f"Status {status}: {words_for(status).meaning}. {last.cut.reason}".strip()]
-    said += _by_status(status, rounds, seeds)
+    if not (named and status == "seed_incoherent"):
+        said += _by_status(status, rounds, seeds)
     if quality.seeds_kept is not None and quality.seeds_kept < 0.8:
         said.append(
             f"The cut rejects {1 - quality.seeds_kept:.0%} of the seeds, which are known to be "

@@ -216,20 +216,14 @@ def conclude(
             if again is not None and confirms(again, last.selected):
                 opinion = again
     bench.memory.pop("looks", None)  # What comes next needs the room.
+    found = last.selected, quality.borderline, status
     if opinion is None:
-        weighed = without_opinion(last.selected, quality.borderline, status)
+        weighed = without_opinion(*found)
     else:
-        weighed = weigh(
-            last.selected,
-            quality.borderline,
-            status,
-            opinion,
-            ready.seeds,
-            ready.known_bad,
-            ready.foretold,
-        )
+        weighed = weigh(*found, opinion, ready.seeds, ready.known_bad, ready.foretold)
     evident = opinion is not None and weighed.by_evidence
-    advice = advise(weighed.status, last, rounds, quality, len(ready.seed_positives))
+    seeds, named = len(ready.seed_positives), len(weighed.lonely_seeds)
+    advice = advise(weighed.status, last, rounds, quality, seeds, named)
     partly = np.zeros_like(weighed.kept)
     partly[[at for at, _, _ in ready.bad_stretches]] = True
     return Result(

@@ -98,6 +98,13 @@ def test_every_status_comes_with_what_to_try(status: str, said: str):
     assert any(said in sentence for sentence in words)
 
 
+def test_a_seed_that_was_named_needs_no_other_word():
+    scores, _ = humps(0.3)
+    last = ended(scores, 0.0, scores[-2:], status="seed_incoherent")
+    words = advise("seed_incoherent", last, [last], estimate(last), 2, named=1)
+    assert not any("Check where the seeds come from" in sentence for sentence in words)
+
+
 @pytest.mark.parametrize("status", [*STATUSES, "cycle(2)"])
 def test_w1_advice_of_auto_names_no_setting_of_another_recipe(status: str):
     scores, _ = humps(0.3)

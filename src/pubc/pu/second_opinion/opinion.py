@@ -209,7 +209,7 @@ def _opinion(
         doubt=torch.minimum(share, 1 - share)[:count].double().cpu().numpy(),
         repeated=float((halves[0] == halves[-1]).float().mean()),
         support=split.support,
-        seeds_found=float(split.found(seeds).float().mean()),
+        seeds_found=float(split.found(seeds).double().mean()),
         held_out=held_out,
         lonely_seeds=looked[own.cpu().numpy()],
         shortfall=split.shortfall[:count].cpu().numpy(),
