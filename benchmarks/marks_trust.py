@@ -18,10 +18,10 @@ import numpy as np
 import torch
 
 from pubc.experiments.trust.suite import questions
+from pubc.pu.second_opinion.looks.pile_views import OpinionSettings, open_views
+from pubc.pu.second_opinion.looks.rows import look
 from pubc.pu.second_opinion.marks_as_test import marks_say
-from pubc.pu.second_opinion.opinion import OpinionSettings, open_views
-from pubc.pu.second_opinion.pile_split import split_pile
-from pubc.pu.second_opinion.rows import look
+from pubc.pu.second_opinion.splits.pile_split import split_pile
 from pubc.review.features import describe
 from pubc.review.proposals import COUNT, Evidence, propose
 from pubc.runs.soundness import DIVIDED

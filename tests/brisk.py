@@ -27,7 +27,7 @@ def brisk() -> type:
     from pubc.pu.auto.residual import Residual
     from pubc.pu.guarded_rounds import Loop
     from pubc.pu.recipes import Auto
-    from pubc.pu.second_opinion.opinion import OpinionSettings
+    from pubc.pu.second_opinion.looks.pile_views import OpinionSettings
     from pubc.pu.steps.step_settings import StepSettings
 
     @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import re
 import shlex
 import shutil
 from pathlib import Path
+from statistics import fmean
 from types import ModuleType
 
 import pytest
@@ -88,6 +89,15 @@ def test_every_place_that_falls_short_or_differs_is_explained():
 
 
 UNSEEN = "unseen-manipulation.jsonl"
+KNOWN_FAULTS = (
+    "door-lock-v3",
+    "faucet-close-v3",
+    "push-back-v3",
+    "sweep-v3",
+    "pick-place-wall-v3",
+    "hand-insert-v3",
+)
+"""Piles with the kinds of faults of the suite's manipulation; the others have other kinds."""
 ABSTAINS = re.compile(r"^\| ([a-zA-Z -]+) \| (\d+) \| ([\d.]+) % \| (\d+) \| (\d+) \|$", re.M)
 
 
@@ -160,18 +170,31 @@ def test_the_page_on_the_method_says_what_clones_earn_in_meta_world():
     assert not any(by["filter"]["sound"] for by in found.values())
 
 
-def test_the_page_on_the_method_says_how_it_does_on_tasks_that_nothing_was_chosen_on():
+def test_the_page_on_the_method_says_how_it_does_on_tasks_that_the_verdict_had_not_seen():
     records = [json.loads(line) for line in (DOCS / "dev" / UNSEEN).read_text().splitlines()]
-    right = [100 * record["accuracy"] for record in records]
     told = re.search(
-        r"Of their labels ([\d.]+) % are right, ([\d.]+) to ([\d.]+) % .*? (\d+) of the (\d+) .*?"
-        r"([\d.]+) % is the expert's, .*? keeps ([\d.]+) %",
+        r"Of their labels ([\d.]+) % are right, ([\d.]+) to ([\d.]+) % in a run: ([\d.]+) % "
+        r".*? ([\d.]+) %\swhere they are others .*? (\d+) of the (\d+) answers .*? and (\d+) of "
+        r"those\swere wrong.*?\s([\d.]+) % is the expert's, .*? keeps ([\d.]+) %",
         (DOCS / "method.md").read_text(),
         re.S,
     )
-    sound, count = sum(record["sound"] for record in records), len(records)
-    labels = [f"{figure:.1f}" for figure in (sum(right) / count, min(right), max(right))]
-    sides = [
-        f"{100 * sum(r[name] for r in records) / count:.1f}" for name in ("precision", "recall")
+    known = [record for record in records if record["mixture"] in KNOWN_FAULTS]
+    others = [record for record in records if record["mixture"] not in KNOWN_FAULTS]
+    right = [record["accuracy"] for record in records]
+    sound = [record["accuracy"] for record in records if record["sound"]]
+    figures = [
+        f"{100 * figure:.1f}"
+        for figure in (
+            fmean(right),
+            min(right),
+            max(right),
+            *(fmean(record["accuracy"] for record in some) for some in (known, others)),
+            *(fmean(record[name] for record in records) for name in ("precision", "recall")),
+        )
     ]
-    assert list(told.groups()) == [*labels, str(sound), str(count), *sides]
+    counts = [str(n) for n in (len(sound), len(right), sum(one < 0.95 for one in sound))]
+    assert list(told.groups()) == [*figures[:5], *counts, *figures[5:]]
+    readme = " ".join((ROOT / "README.md").read_text().split())
+    said = f"it called {counts[0]} of {counts[1]} answers sound, and {counts[2]} of them were wrong"
+    assert said in readme

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from pubc.pu.second_opinion.controls import Traits
-from pubc.pu.second_opinion.evidence import EVIDENCE
-from pubc.pu.second_opinion.held_out import HeldOut
+from pubc.pu.second_opinion.looks.evidence import EVIDENCE
 from pubc.pu.second_opinion.opinion import Opinion
+from pubc.pu.second_opinion.splits.held_out import HeldOut
 from pubc.runs import soundness
 from pubc.runs.soundness import asks_again, confirms, weigh
 

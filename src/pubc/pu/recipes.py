@@ -43,7 +43,7 @@ from pubc.pu.judge import StoredJudge, Threshold
 from pubc.pu.paper.ensemble import Ensemble
 from pubc.pu.paper.threshold import fixed, valley
 from pubc.pu.rounds import Pile, Round
-from pubc.pu.second_opinion.opinion import OpinionSettings
+from pubc.pu.second_opinion.looks.pile_views import OpinionSettings
 from pubc.pu.steps.step_settings import StepSettings
 from pubc.storage import check_settings
 from pubc.streams import Key

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pubc.pu.second_opinion.controls import Controls, check_controls
-from pubc.pu.second_opinion.held_out import FEWEST_SEEDS
 from pubc.pu.second_opinion.lonely_seeds import name_seeds, seed_words
 from pubc.pu.second_opinion.marks_as_test import marks_say, marks_words
 from pubc.pu.second_opinion.opinion import Opinion
 from pubc.pu.second_opinion.reasons import reasons_for
+from pubc.pu.second_opinion.splits.held_out import FEWEST_SEEDS
 from pubc.runs.statuses import SOUND
 
 __all__ = ["Weighed", "asks_again", "confirms", "weigh", "without_opinion"]

@@ -9,7 +9,7 @@ from pubc.pu.auto.residual import Residual
 from pubc.pu.judge import Bench
 from pubc.pu.recipes import Auto
 from pubc.pu.rounds import Pile
-from pubc.pu.second_opinion.opinion import OpinionSettings
+from pubc.pu.second_opinion.looks.pile_views import OpinionSettings
 from pubc.streams import Key
 from tests.pu.piles import pile
 

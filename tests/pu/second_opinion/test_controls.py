@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from pubc.pu.second_opinion.controls import check_controls, traits_of
-from pubc.pu.second_opinion.rows import look
+from pubc.pu.second_opinion.looks.rows import look
 from tests.pu.piles import pile
 
 

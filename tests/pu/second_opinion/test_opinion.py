@@ -10,10 +10,11 @@ import torch
 
 from pubc.pu.judge import Bench
 from pubc.pu.rounds import Pile
-from pubc.pu.second_opinion import best_split as best_module
-from pubc.pu.second_opinion.evidence import EVIDENCE
-from pubc.pu.second_opinion.opinion import OpinionSettings, form_opinion
-from pubc.pu.second_opinion.pile_split import split_pile
+from pubc.pu.second_opinion.looks.evidence import EVIDENCE
+from pubc.pu.second_opinion.looks.pile_views import OpinionSettings
+from pubc.pu.second_opinion.opinion import form_opinion
+from pubc.pu.second_opinion.splits import best_split as best_module
+from pubc.pu.second_opinion.splits.pile_split import split_pile
 from pubc.streams import Key
 from tests.pu.piles import pile
 
@@ -160,7 +161,8 @@ def test_one_seed_is_cut_in_one_way(monkeypatch):
 
 
 def test_each_of_three_seeds_is_left_out_and_a_split_that_hangs_on_one_is_divided(monkeypatch):
-    steady, known = of_two_policies(), []
+    mixed, known = pile([12, 20]), []
+    steady = asked(mixed, range(3))
 
     def hangs_on_one(*words):
         known.append(words[1].tolist())
@@ -169,7 +171,7 @@ def test_each_of_three_seeds_is_left_out_and_a_split_that_hangs_on_one_is_divide
         return replace(split, belief=turned) if known[-1] == [0, 2] else split
 
     monkeypatch.setattr(best_module, "split_pile", hangs_on_one)
-    opinion = asked(pile([20, 20]), range(3))
+    opinion = asked(mixed, range(3))
     assert sorted(known) == [[0, 1], [0, 1, 2], [0, 1, 2], [0, 1, 2], [0, 2], [1, 2]]
     assert np.array_equal(opinion.kept, steady.kept)
     assert steady.divided < 0.1 < 0.2 < opinion.divided

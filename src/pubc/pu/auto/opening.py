@@ -20,7 +20,8 @@ from pubc.pu.guarded_rounds import Loop, guarded_rounds
 from pubc.pu.judge import Cut, Standing, Threshold, Verdict
 from pubc.pu.paper.threshold import with_histogram
 from pubc.pu.rounds import Pile, Round
-from pubc.pu.second_opinion.opinion import Opinion, OpinionSettings, form_opinion
+from pubc.pu.second_opinion.looks.pile_views import OpinionSettings
+from pubc.pu.second_opinion.opinion import Opinion, form_opinion
 from pubc.streams import Key
 
 __all__ = ["decisive", "rounds_from_evidence"]

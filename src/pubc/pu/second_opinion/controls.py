@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from pubc.metrics import roc_auc
-from pubc.pu.second_opinion.rows import Rows
+from pubc.pu.second_opinion.looks.rows import Rows
 
 __all__ = ["Controls", "Traits", "check_controls", "traits_of"]
 

@@ -5,13 +5,12 @@ features, grows the positives from the seeds with care, and splits the pile by w
 here. The rounds of `auto` begin with that split. Where the rounds and both looks agree, a result is
 worth believing; where they do not, the trajectories in question are unsure, and the run says so.
 
-`best_split` chooses among ways to cut, `pile_split` has the growth and the cuts, `held_out` asks
-whether too much is kept, `evidence` has the numbers, `told_network` the network.
+`looks` has the numbers and the network, `splits` the growth, the cuts, the choice among them and
+the test whether too much is kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,49 +20,29 @@ from torch import Tensor
 
 from pubc.nets import pick_device
 from pubc.pu.rounds import Pile
-from pubc.pu.second_opinion.best_split import (
+from pubc.pu.second_opinion.controls import Traits, traits_of
+from pubc.pu.second_opinion.looks.evidence import View
+from pubc.pu.second_opinion.looks.pile_views import OpinionSettings, open_views, rows_of
+from pubc.pu.second_opinion.looks.rows import Rows
+from pubc.pu.second_opinion.splits.best_split import (
     best_split,
     divided_without_seeds,
     lie_apart,
 )
-from pubc.pu.second_opinion.controls import Traits, traits_of
-from pubc.pu.second_opinion.evidence import View, open_view
-from pubc.pu.second_opinion.held_out import HeldOut, hold_out
-from pubc.pu.second_opinion.pile_split import Split, how_divided, likeness, split_pile
-from pubc.pu.second_opinion.rows import Rows, join, look
+from pubc.pu.second_opinion.splits.held_out import HeldOut, hold_out
+from pubc.pu.second_opinion.splits.pile_split import Split, how_divided, likeness, split_pile
 from pubc.select import locate
 from pubc.streams import Key
 from pubc.threads import threads
 from pubc.trajectory import TrajectorySet
 
-__all__ = ["SMALLEST", "Opinion", "OpinionSettings", "form_opinion", "open_views"]
+__all__ = ["SMALLEST", "Opinion", "form_opinion"]
 
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
-Work = Callable[[Callable[[int], View], Sequence[int]], list[View]]
 
 SMALLEST = 8
 """Fewer trajectories than this have no structure to look for."""
-
-
-@dataclass(frozen=True, slots=True)
-class OpinionSettings:
-    """How a pile is looked at."""
-
-    looks: int = 2
-    """Independent looks; each has a network and random features of its own."""
-    trajectories: int = 500
-    """At most so many trajectories are looked at, the seeds and the known bad among them."""
-    rows: int = 20_000
-    """At most about so many steps, spread over the trajectories."""
-    updates: int = 500
-    """Most gradient steps of a network; small piles take fewer."""
-    features: int = 128
-    """Random features of each scale."""
-    code: int = 8
-    """Numbers in the code of an actor."""
-    rounds: int = 6
-    """Rounds of growing positives."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,10 +129,7 @@ def _look_at(pile: Pile, key: Key, settings: OpinionSettings) -> _Looks:
     marked = pile.known | pile.known_bad
     looked = _choose(len(pile.mixed), marked, settings.trajectories, key)
     count, strangers = len(looked), _strangers(pile)
-    steps = int(np.clip(settings.rows // count, 40, 240))
-    rows = look(pile.mixed[looked], steps, device)
-    if strangers is not None:
-        rows = join(rows, look(strangers, steps, device, rows.scale))
+    rows = rows_of(pile.mixed[looked], strangers, settings, device)
     known = np.concatenate([np.flatnonzero(pile.known[looked]), np.arange(count, rows.count)])
     avoid = np.zeros(rows.count, dtype=np.bool_)
     avoid[:count] = pile.known_bad[looked]
@@ -235,21 +211,3 @@ def _choose(count: int, marked: Mask, most: int, key: Key) -> NDArray[np.int64]:
     room = max(1, most - int(marked.sum()))
     drawn = key.at("choose").rng().choice(others, min(room, len(others)), replace=False)
     return np.sort(np.concatenate([np.flatnonzero(marked), drawn])).astype(np.int64)
-
-
-def open_views(rows: Rows, settings: OpinionSettings, key: Key, work: Work) -> list[View]:
-    """Every look at the pile; small piles take fewer gradient steps."""
-    updates = int(np.clip(len(rows.states) // 40, min(150, settings.updates), settings.updates))
-
-    def look_at(number: int) -> View:
-        return open_view(
-            rows,
-            features=settings.features,
-            size=settings.code,
-            updates=updates,
-            rng=key.at("look", number).rng(),
-        )
-
-    # torch loads its linear algebra for GPUs at the first call, and fails if two threads make it.
-    torch.linalg.inv(torch.eye(2, device=rows.device))
-    return work(look_at, range(settings.looks))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pubc.pu.second_opinion.evidence import EVIDENCE
+from pubc.pu.second_opinion.looks.evidence import EVIDENCE
 from pubc.pu.second_opinion.opinion import Opinion
 
 __all__ = ["reasons_for"]

@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pubc.pu.second_opinion.rows import Scale
+from pubc.pu.second_opinion.looks.rows import Scale
 from pubc.pu.steps.step_features import draw_features
 from pubc.pu.steps.step_imitators import Look, step_evidence, total
 from pubc.pu.steps.step_rounds import Lesson, chain, learn, venture

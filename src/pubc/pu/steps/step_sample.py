@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pubc.pu.second_opinion.rows import Scale
+from pubc.pu.second_opinion.looks.rows import Scale
 from pubc.pu.steps.step_settings import StepSettings
 from pubc.trajectory import TrajectorySet
 

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pubc.pu.second_opinion.evidence import EVIDENCE, TWO_SIDED, View
-from pubc.pu.second_opinion.taught_split import can_teach, teach
+from pubc.pu.second_opinion.looks.evidence import EVIDENCE, TWO_SIDED, View
+from pubc.pu.second_opinion.splits.taught_split import can_teach, teach
 from pubc.streams import Key
 
 __all__ = ["WAYS", "Split", "Way", "how_divided", "likeness", "split_pile"]

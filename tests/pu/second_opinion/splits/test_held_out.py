@@ -3,9 +3,9 @@
 import numpy as np
 import torch
 
-from pubc.pu.second_opinion.evidence import open_view
-from pubc.pu.second_opinion.held_out import HeldOut, hold_out
-from pubc.pu.second_opinion.rows import look
+from pubc.pu.second_opinion.looks.evidence import open_view
+from pubc.pu.second_opinion.looks.rows import look
+from pubc.pu.second_opinion.splits.held_out import HeldOut, hold_out
 from tests.pu.piles import pile
 
 

@@ -14,8 +14,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pubc.pu.second_opinion.evidence import View
-from pubc.pu.second_opinion.pile_split import likeness
+from pubc.pu.second_opinion.looks.evidence import View
+from pubc.pu.second_opinion.splits.pile_split import likeness
 
 __all__ = ["FEWEST_SEEDS", "MOST_LEFT_OUT", "HeldOut", "hold_out"]
 

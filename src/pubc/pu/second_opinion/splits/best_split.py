@@ -13,10 +13,17 @@ import torch
 from torch import Tensor
 
 from pubc.pu.judge import Bench
-from pubc.pu.second_opinion.evidence import View
-from pubc.pu.second_opinion.held_out import FEWEST_SEEDS, MOST_LEFT_OUT
-from pubc.pu.second_opinion.pile_split import WAYS, Split, Way, how_divided, likeness, split_pile
-from pubc.pu.second_opinion.taught_split import can_teach
+from pubc.pu.second_opinion.looks.evidence import View
+from pubc.pu.second_opinion.splits.held_out import FEWEST_SEEDS, MOST_LEFT_OUT
+from pubc.pu.second_opinion.splits.pile_split import (
+    WAYS,
+    Split,
+    Way,
+    how_divided,
+    likeness,
+    split_pile,
+)
+from pubc.pu.second_opinion.splits.taught_split import can_teach
 from pubc.streams import Key
 
 __all__ = ["Best", "best_split", "divided_without_seeds", "lie_apart"]

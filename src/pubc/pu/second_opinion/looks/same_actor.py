@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from pubc.pu.second_opinion.rows import Rows
+from pubc.pu.second_opinion.looks.rows import Rows
 
 __all__ = ["SameActor", "learn_same_actor"]
 

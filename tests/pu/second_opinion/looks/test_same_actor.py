@@ -2,8 +2,8 @@
 
 import torch
 
-from pubc.pu.second_opinion.rows import Rows
-from pubc.pu.second_opinion.same_actor import learn_same_actor
+from pubc.pu.second_opinion.looks.rows import Rows
+from pubc.pu.second_opinion.looks.same_actor import learn_same_actor
 
 STEPS = 40
 

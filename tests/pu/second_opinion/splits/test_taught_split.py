@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from pubc.pu.second_opinion.taught_split import can_teach, teach
+from pubc.pu.second_opinion.splits.taught_split import can_teach, teach
 
 COUNT = 60
 RNG = np.random.default_rng(0)

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from pubc.nets import GroupedAdam
-from pubc.pu.second_opinion.rows import Rows
+from pubc.pu.second_opinion.looks.rows import Rows
 
 __all__ = ["Actors", "learn_actors", "on_rows"]
 

@@ -17,9 +17,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pubc.pu.second_opinion.rows import Rows
-from pubc.pu.second_opinion.same_actor import SameActor, learn_same_actor
-from pubc.pu.second_opinion.told_network import Actors, learn_actors
+from pubc.pu.second_opinion.looks.rows import Rows
+from pubc.pu.second_opinion.looks.same_actor import SameActor, learn_same_actor
+from pubc.pu.second_opinion.looks.told_network import Actors, learn_actors
 
 __all__ = ["EVIDENCE", "TWO_SIDED", "View", "open_view"]
 

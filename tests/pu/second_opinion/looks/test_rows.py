@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from pubc.pu.second_opinion.rows import look
+from pubc.pu.second_opinion.looks.rows import look
 from pubc.trajectory import Columns, TrajectorySet
 
 CPU = torch.device("cpu")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from pubc.pu.second_opinion.pile_split import WAYS, _cut, _middles, _score
+from pubc.pu.second_opinion.splits.pile_split import WAYS, _cut, _middles, _score
 
 
 def groups(upper, lower, seed=0):
