@@ -47,7 +47,7 @@ def rows_of(
     """The steps to look at, of trajectories of the pile and then of seeds from outside."""
     steps = int(np.clip(settings.rows // len(mixed), 40, 240))
     rows = look(mixed, steps, device)
-    if strangers is None or not len(strangers):
+    if strangers is None:
         return rows
     return join(rows, look(strangers, steps, device, rows.scale))
 

@@ -1,1 +1,1 @@
-"""How a pile is split by evidence: growth, cuts, the best of them, and a closer look."""
+"""How a pile is split by evidence: growth, cuts, and the best of them."""
