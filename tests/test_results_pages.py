@@ -167,7 +167,8 @@ def test_the_page_on_the_method_says_what_clones_earn_in_meta_world():
         assert f"| {' | '.join(cells)} |" in page
         close += rates[0] >= rates[1] - 0.05
     assert f"In {close} of the {len(found)} tasks" in page
-    assert not any(by["filter"]["sound"] for by in found.values())
+    sound = sum(by["filter"]["sound"] for by in found.values())
+    assert f"{sound} of these {len(found)} answers were called sound" in page
 
 
 def test_the_page_on_the_method_says_how_it_does_on_tasks_that_the_verdict_had_not_seen():
