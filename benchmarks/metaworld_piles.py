@@ -369,7 +369,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, help="folder for the files")
     parser.add_argument("--piles", nargs="*", default=list(PILES), choices=PILES, metavar="PILE")
-    parser.add_argument("--unseen", action="store_true", help="only what nothing was chosen on")
+    parser.add_argument("--unseen", action="store_true", help="only what the verdict had not seen")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--experts", type=int, default=EXPERTS)
     parser.add_argument("--faulty", type=int, default=FAULTY, help="of each kind")

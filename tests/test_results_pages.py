@@ -199,3 +199,38 @@ def test_the_page_on_the_method_says_how_it_does_on_tasks_that_the_verdict_had_n
     readme = " ".join((ROOT / "README.md").read_text().split())
     said = f"it called {counts[0]} of {counts[1]} answers sound, and {counts[2]} of them were wrong"
     assert said in readme
+
+
+def test_the_notes_on_trust_say_what_the_records_do():
+    records = [record.values for record in read(RECORDS / "trust.jsonl")]
+    notes = " ".join((RECORDS / "trust.notes.md").read_text().split())
+    asked = [record for record in records if record["answerable"]]
+    sound = [record for record in records if record["sound"]]
+    fooled = [record for record in sound if record["falsely_confident"]]
+    later = [record for record in sound if not record["column"].endswith("draw 1")]
+    wrong = sum(record["falsely_confident"] for record in later)
+    open_ones = [record["accuracy"] for record in asked if not record["sound"]]
+    labels = 100 * fmean(record["accuracy"] for record in asked)
+    covered = 100 * fmean(record["sound"] for record in asked)
+    named = [record["row"] for record in records if record["named_seeds"]]
+    seeds = [record for record in records if record["row"] == "wrong seeds"]
+    purity = [100 * record["precision"] for record in fooled]
+    for said in (
+        f"Of {len(records)} questions {len(asked)} have an answer. Of those `auto` labels "
+        f"{labels:.1f} % of the trajectories right in the mean, and calls {covered:.0f} % ",
+        f"of the {len(sound)} sound answers {len(fooled)} are falsely confident "
+        f"({100 * len(fooled) / len(sound):.1f} %), none of them in locomotion",
+        f"Of the {len(open_ones)} answers to such questions that are not sound, "
+        f"{sum(one >= 0.95 for one in open_ones)} are right about",
+        f"{named.count('wrong seeds')} of the {len(seeds)} with wrong seeds name one",
+        f"so do {len(named) - named.count('wrong seeds')} others, in which no seed is wrong",
+        f"{min(purity):.0f} to {max(purity):.0f} % of what they keep is the expert's",
+        f"{wrong} of {len(later)} sound answers are falsely confident "
+        f"({100 * wrong / len(later):.1f} %)",
+    ):
+        assert said in notes, said
+    assert all(record["recall"] == 1 and "arm tracing" in record["column"] for record in fooled)
+    assert not any(record["sound"] for record in seeds)
+    assert not any(r["wrong_seeds"] for r in records if r["row"] != "wrong seeds")
+    assert not any(record["row"] == "locomotion" for record in fooled)
+    assert all(record["answerable"] for record in fooled)

@@ -142,12 +142,24 @@ def test_too_few_trajectories_are_clear_by_chance(monkeypatch):
     assert weighed(CLEAR, "no_valley").status == "no_valley"
 
 
-@pytest.mark.parametrize("changes", [{"apart": 1.0}, {"divided": 0.08}])
-def test_agreement_that_is_worth_nothing_confirms_nothing(changes):
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"apart": 1.0}, "cannot confirm the split"),
+        ({"divided": 0.08}, "divided: 0.08 from yes or no"),
+    ],
+)
+def test_agreement_that_is_worth_nothing_confirms_nothing(changes, said):
     found = weighed(replace(AGREES, **changes))
     assert found.status == "evidence_disagrees"
     assert np.array_equal(found.kept, SELECTED)
-    assert any("cannot confirm the split" in doubt for doubt in found.doubts)
+    assert [said in doubt for doubt in found.doubts] == [True]
+
+
+def test_evidence_that_decides_and_is_not_believed_says_that_it_is_divided():
+    found = weighed(replace(CLEAR, divided=0.08), "no_valley")
+    assert any("divided: 0.08 from yes or no" in doubt for doubt in found.doubts)
+    assert not any("divided" in doubt for doubt in weighed(CLEAR, "no_valley").doubts)
 
 
 def test_two_slips_in_a_small_pile_are_no_disagreement():

@@ -273,6 +273,11 @@ def _doubts(
             f"Other ways to cut the same evidence differ about {1 - opinion.ways_agree:.0%} of the "
             "trajectories. More seeds, or --bad-episodes, say which is right."
         )
+    elif opinion.from_seeds and opinion.divided > UNDIVIDED and (by_evidence or agreement is None):
+        said.append(
+            f"The votes of the evidence are divided: {opinion.divided:.2f} from yes or no in the "
+            f"mean, where at most {UNDIVIDED} is of one mind. More seeds make them surer."
+        )
     elif agreement is None and not _is_worth_something(opinion):
         said.append(
             "Evidence of other kinds agrees, but cannot confirm the split: in likeness to the "
