@@ -40,7 +40,7 @@ def test_e7_how_a_cut_was_found_is_said_in_words():
     rng = np.random.default_rng(0)
     apart = np.concatenate([rng.normal(-3, 0.5, 60), rng.normal(3, 0.5, 40)])
     one_group = rng.normal(0, 1, 100)
-    for scores, words in ((apart, "The scores form two groups"), (one_group, "There is no valley")):
+    for scores, words in ((apart, "Cut in a valley"), (one_group, "There is no valley")):
         above = scores > 0
         _, _, how = RatioCut()._place(scores, scores[above][:3], above, ~above)
         assert how.startswith(words)

@@ -44,7 +44,7 @@ class RatioCut:
     ) -> tuple[float, float, str]:
         """Where to cut, the evidence for it, and how it was found."""
         options = [
-            (valley.cut, valley.evidence, "The scores form two groups with a valley between them.")
+            (valley.cut, valley.evidence, "Cut in a valley of the scores.")
             for valley in find_valleys(scores, depth=self.depth, bar=self.relaxed)
             if np.mean(held >= valley.cut) >= self.keep_seeds
         ]
@@ -91,7 +91,7 @@ class RatioCut:
             return None, ""
         if evidence >= self.weak:
             return "weak_valley", "The valley is shallow."
-        return "no_valley", "The scores form one hump."
+        return "no_valley", "The scores could form one hump."
 
 
 def _like_seeds(verdict: Verdict, selected: Mask) -> bool:
