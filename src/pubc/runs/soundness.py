@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pubc.pu.second_opinion.controls import Controls, check_controls
+from pubc.pu.second_opinion.controls import TOLD_BY_START, Controls, check_controls
 from pubc.pu.second_opinion.lonely_seeds import name_seeds, seed_words
 from pubc.pu.second_opinion.marks_as_test import marks_say, marks_words
 from pubc.pu.second_opinion.opinion import Opinion
@@ -31,8 +31,6 @@ AGREE_OF_FEW = 0.9
 """The same with one or two seeds, from which evidence starts less surely."""
 SLIPS = 2
 """So many trajectories may differ in any case: in a small pile they are more than that share."""
-TOLD_BY_START = 0.8
-"""From here on the start of a trajectory tells kept from dropped too well."""
 STRONG = 3.3
 """Standard deviations between its sides from which evidence outweighs rounds that settled."""
 UNDIVIDED = 0.07
@@ -53,7 +51,7 @@ ALONE_IN = 16
 """In so many trajectories."""
 WAYS_CONFIRM = 0.9
 """Share of labels on which all ways to cut must agree wherever evidence is believed."""
-STEADY = 0.97
+STEADY = 0.94
 """Share of labels on which its two looks must agree for either."""
 SEEDS_FOUND = 0.75
 """Share of the seeds that must be found again."""
@@ -267,6 +265,12 @@ def _doubts(
         said.append(
             f"Two independent looks at the pile differ about {1 - opinion.repeated:.0%} of the "
             "trajectories. More seeds make them steadier."
+        )
+    if opinion.dropped_closer and by_evidence:
+        said.append(
+            "Looked at alone, what was kept fell into two, so the part without seeds was dropped: "
+            f"{opinion.dropped_closer} trajectories that act almost like the seeds. If they are "
+            "good, add some of them as seeds."
         )
     if _ways_differ(opinion) and opinion.from_seeds and (by_evidence or agreement is None):
         said.append(

@@ -16,10 +16,13 @@ from numpy.typing import NDArray
 from pubc.metrics import roc_auc
 from pubc.pu.second_opinion.looks.rows import Rows
 
-__all__ = ["Controls", "Traits", "check_controls", "traits_of"]
+__all__ = ["TOLD_BY_START", "Controls", "Traits", "check_controls", "traits_of"]
 
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
+
+TOLD_BY_START = 0.8
+"""From here on the start of a trajectory tells kept from dropped too well."""
 
 _FEATURES = 100
 _RIDGE = 0.03

@@ -6,7 +6,7 @@ here. The rounds of `auto` begin with that split. Where the rounds and both look
 worth believing; where they do not, the trajectories in question are unsure, and the run says so.
 
 `looks` has the numbers and the network, `splits` the growth, the cuts, the choice among them and
-the test whether too much is kept.
+the test whether too much is kept; `closer_look` looks at what is kept once more.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from torch import Tensor
 
 from pubc.nets import pick_device
 from pubc.pu.rounds import Pile
+from pubc.pu.second_opinion.closer_look import look_closer
 from pubc.pu.second_opinion.controls import Traits, traits_of
 from pubc.pu.second_opinion.looks.evidence import View
 from pubc.pu.second_opinion.looks.pile_views import OpinionSettings, open_views, rows_of
@@ -85,6 +86,8 @@ class Opinion:
     """Whether marks of both kinds taught what evidence is worth here."""
     ways_agree: float = 0.0
     """Share of labels on which other ways to cut agree, the smallest; 0 where there was one way."""
+    dropped_closer: int = 0
+    """How many trajectories were dropped only when what is kept was looked at alone."""
 
 
 def form_opinion(
@@ -142,10 +145,13 @@ def _look_at(pile: Pile, key: Key, settings: OpinionSettings) -> _Looks:
     if 0 < len(lonely) <= len(seeds) - 2 and not best.split.taught:
         fit, key = seeds[~torch.isin(seeds, lonely)], key.at("again")
         best = best_split(views, fit, bad, settings.rounds, key, pile.bench)
+    best = look_closer(best, pile.mixed[looked], strangers, fit, settings, key, pile.bench)
     divided = divided_without_seeds(views, best, fit, bad, key, pile.bench)
     held_out, like = hold_out(views, fit), likeness(views, fit)
     opinion = _opinion(best.split, like, held_out, seeds, lonely, looked, rows, pile)
-    opinion = replace(opinion, ways_agree=best.agree, divided=divided)
+    opinion = replace(
+        opinion, ways_agree=best.agree, divided=divided, dropped_closer=best.dropped_closer
+    )
     return _Looks(looked, rows, views, seeds, bad, like, opinion)
 
 

@@ -270,6 +270,7 @@ def _opinion(opinion: Opinion, result: Result) -> dict[str, Any]:
         "apart": opinion.apart,
         "divided": opinion.divided,
         "ways_agree": opinion.ways_agree,
+        "dropped_closer": opinion.dropped_closer,
         "seeds_found": opinion.seeds_found,
         "lonely_seeds": list(result.weighed.lonely_seeds),
     }

@@ -19,7 +19,7 @@ _LETTERS = {
     "E+N": ("E+", "N"),
     "E+E+W+N": ("E+", "E-", "W", "N"),
 }
-_SIZES = {1: 30, 2: 20}
+_SIZES = {1: 30, 2: 20, 5: 40}
 """Trajectories of each source, by the number of seeds."""
 _JOINTS = {
     "halfcheetah": (2, 3, 4, 5, 6, 7),

@@ -43,6 +43,8 @@ class Best:
     """How it was cut."""
     agree: float
     """Smallest share of labels on which another way agrees with it; 0 where only one was tried."""
+    dropped_closer: int = 0
+    """How many it dropped only when it looked closer."""
 
 
 def best_split(
