@@ -177,6 +177,7 @@ def _finish(planned: Plan, folder: RunFolder, clock: Clock, listener: Listener) 
     silent = dataclasses.replace(bench, tell=SILENT.tell)
     key = Key(config.random_seed)
     result = conclude(planned.ready, rounds, planned.recipe, key, silent)
+    bench.memory.clear()  # the steps of a large pile need the room
     return write_results(planned, folder, result, clock, listener)
 
 

@@ -191,8 +191,7 @@ def asks_again(opinion: Opinion, selected: Mask, status: str) -> bool:
 
     It then begins a second time with what they found, and `confirms` tells what came of it.
     """
-    few = opinion.seeds < FEWEST_SEEDS
-    few = few and not opinion.taught
+    few = opinion.seeds < FEWEST_SEEDS and not opinion.taught
     return few and status == "converged" and not _agrees(opinion, selected)
 
 

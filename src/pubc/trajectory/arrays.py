@@ -17,6 +17,9 @@ Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Words = NDArray[np.str_]
 
+AROUND = 1 << 16
+"""The system maps so many bytes around a page that is touched."""
+
 
 def read_only(array: Array) -> Array:
     """The same memory, not writeable through this view."""
@@ -47,5 +50,5 @@ def give_back(column: Array, rows: slice | Integers) -> None:
         rows = slice(int(rows.min()), int(rows.max()) + 1)
     origin, _ = byte_bounds(np.frombuffer(base, np.uint8))
     low, high = byte_bounds(column[rows])
-    first = (low - origin) // mmap.PAGESIZE * mmap.PAGESIZE
-    base.madvise(mmap.MADV_DONTNEED, first, high - origin - first)
+    first = max(0, low - origin - AROUND) // mmap.PAGESIZE * mmap.PAGESIZE
+    base.madvise(mmap.MADV_DONTNEED, first, min(len(base), high - origin + AROUND) - first)

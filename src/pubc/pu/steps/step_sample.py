@@ -76,6 +76,7 @@ def take_sample(
     rows = _ranges(pile.starts[chosen] + firsts, lengths)
     observations = _flat(pile.columns.observations[rows])
     actions = _flat(pile.columns.actions[rows])
+    pile.release()
     weights, barred = _weights(pile, known, chosen, firsts, lengths, settings)
     positions = chosen
     if known.elsewhere is not None and len(known.elsewhere):
