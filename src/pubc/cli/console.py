@@ -23,7 +23,6 @@ from pubc.runs.statuses import unsound_words
 __all__ = [
     "Progress",
     "clean",
-    "csv_cell",
     "facts",
     "headline",
     "histogram",
@@ -40,22 +39,6 @@ Progress = Callable[[int, str], None]
 
 _TONES = {"plain": "1", "good": "1;32", "caution": "1;33", "bad": "1;31", "quiet": "2"}
 _BARS = " ▁▂▃▄▅▆▇█"
-
-
-def csv_cell(value: object) -> str:
-    """A value for a CSV file that no spreadsheet takes for a formula.
-
-    Numbers stay as they are. Text that starts like a formula gets an apostrophe in front;
-    text with separators, quotes or line breaks is quoted.
-    """
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return repr(value)
-    text = "".join(c if c.isprintable() else "?" for c in str(value))
-    if text.lstrip()[:1] in tuple("=+-@"):
-        text = f"'{text}"
-    if any(c in text for c in ',;"'):
-        text = '"' + text.replace('"', '""') + '"'
-    return text
 
 
 def say(text: str = "") -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pubc.runs.folder.run_tables import keep_list, read_scores
+from pubc.runs.folder.run_tables import keep_list, read_scores, score_table, write_table
 from pubc.trajectory import Columns, TrajectorySet
 
 
@@ -26,6 +26,22 @@ def test_ids_are_integers_where_all_can_be(ids, kept, unsure):
     found = keep_list(mixed, np.array([True, False, False]), np.array([False, False, True]))
     assert found == {"episodes": kept, "unsure": unsure}
     json.dumps(found)
+
+
+def test_words_that_look_guarded_are_read_back_as_they_were(tmp_path: Path):
+    ids = ["=1", "'=1", "''+1", "' =1", "'", "'a", "", " -1", "a,b", "'\t@x"]
+    count = len(ids)
+    ends = np.ones(count, dtype=np.bool_)
+    columns = Columns(np.zeros((count, 1)), np.zeros((count, 1)), None, ends, ~ends)
+    mixed = TrajectorySet.from_flat(columns, [1] * count, ids=ids, sources=np.array(ids[::-1]))
+    marks = {"seed": ends, "borderline": ~ends}
+    rows = score_table(mixed, np.ones(count), np.ones(count, int), ends, marks)
+    write_table(tmp_path / "scores.csv", rows, False)
+    read = read_scores(tmp_path / "scores.csv")
+    assert read.ids == ids
+    assert read.sources == ids[::-1]
+    for row in rows[1:]:
+        assert not row[0].lstrip().startswith(("=", "+", "-", "@"))
 
 
 @pytest.mark.parametrize("votes", ["1e300", "-5", "1.5"])

@@ -168,12 +168,16 @@ def read_scores(path: Path) -> Scores:
 def _guarded(word: object) -> str:
     """A word from the data, made harmless for spreadsheets."""
     text = str(word)
-    return f"'{text}" if text.lstrip().startswith(_FORMULA) else text
+    return f"'{text}" if _formula(text) else text
 
 
 def _unguarded(word: str) -> str:
-    guarded = word.startswith("'") and word[1:].lstrip().startswith(_FORMULA)
-    return word[1:] if guarded else word
+    return word[1:] if word.startswith("'") and _formula(word) else word
+
+
+def _formula(text: str) -> bool:
+    """Whether a word is a formula, or one that is guarded already: it is guarded once more."""
+    return text.lstrip("'").lstrip().startswith(_FORMULA)
 
 
 def _number(value: float) -> str:
