@@ -40,18 +40,14 @@ ATTEMPTS = 40
 KNOWN = ("early", "detour", "slow", "shaky", "aim")
 """Kinds of the shared files."""
 UNSEEN = {
-    "door-lock-v3": ("detour", "slow", "shaky", "aim"),
-    "faucet-close-v3": ("detour", "slow", "shaky", "aim"),
-    "push-back-v3": KNOWN,
-    "sweep-v3": KNOWN,
-    "pick-place-wall-v3": KNOWN,
-    "hand-insert-v3": KNOWN,
-    "coffee-button-v3": ("weak", "late", "wander", "overshoot", "drift"),
-    "plate-slide-side-v3": ("weak", "jerky", "wander", "late", "drift"),
-    "handle-press-side-v3": ("weak", "pause", "overshoot", "wander", "drift"),
-    "stick-pull-v3": ("late", "fumble", "weak", "drift", "wander"),
-    "peg-unplug-side-v3": ("jerky", "pause", "late", "drift", "overshoot"),
-    "reach-wall-v3": ("weak", "late", "pause", "overshoot", "jerky"),
+    "button-press-wall-v3": ("detour", "slow", "shaky", "aim"),
+    "door-unlock-v3": ("detour", "slow", "shaky", "aim"),
+    "pick-out-of-hole-v3": KNOWN,
+    "push-wall-v3": KNOWN,
+    "button-press-topdown-wall-v3": ("weak", "late", "wander", "overshoot", "drift"),
+    "handle-pull-side-v3": ("weak", "pause", "jerky", "wander", "drift"),
+    "plate-slide-back-v3": ("weak", "late", "jerky", "wander", "drift"),
+    "plate-slide-back-side-v3": ("late", "pause", "overshoot", "jerky", "drift"),
 }
 """Piles that were first recorded when the verdict of recipe `auto` had been set."""
 PILES = {
@@ -80,6 +76,18 @@ PILES = {
     "handle-pull-v3": ("weak", "jerky", "wander", "late", "drift"),
     "button-press-topdown-v3": ("weak", "pause", "overshoot", "wander", "drift"),
     "bin-picking-v3": ("late", "fumble", "weak", "drift", "wander"),
+    "door-lock-v3": ("detour", "slow", "shaky", "aim"),
+    "faucet-close-v3": ("detour", "slow", "shaky", "aim"),
+    "push-back-v3": KNOWN,
+    "sweep-v3": KNOWN,
+    "pick-place-wall-v3": KNOWN,
+    "hand-insert-v3": KNOWN,
+    "coffee-button-v3": ("weak", "late", "wander", "overshoot", "drift"),
+    "plate-slide-side-v3": ("weak", "jerky", "wander", "late", "drift"),
+    "handle-press-side-v3": ("weak", "pause", "overshoot", "wander", "drift"),
+    "stick-pull-v3": ("late", "fumble", "weak", "drift", "wander"),
+    "peg-unplug-side-v3": ("jerky", "pause", "late", "drift", "overshoot"),
+    "reach-wall-v3": ("weak", "late", "pause", "overshoot", "jerky"),
     **UNSEEN,
 }
 """Kinds of faults in each pile."""
