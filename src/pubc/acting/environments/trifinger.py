@@ -38,6 +38,7 @@ class TriFingerEnvironment:
             self._environment = modules.datasets.SimTriFingerCubeEnv(
                 episode_length=self.time_limit + 1, **arguments
             )
+        self._environment._append_desired_action = self._tick
         self._space = self._environment.observation_space
         self._modules = modules
         self._steps = 0
@@ -61,6 +62,39 @@ class TriFingerEnvironment:
         observation, reward, terminal, _, _ = self._environment.step(action)
         return self._flat(observation), float(reward), terminal, self._steps >= self.time_limit
 
+    def _tick(self, action: Any) -> int:
+        """What the platform does in a millisecond, without its log; the number of the tick.
+
+        It observes at the last tick of a step only. Looking changes nothing, so what is
+        simulated stays the same to the last bit.
+        """
+        environment, bullet = self._environment, self._modules.bullet
+        platform = environment.platform
+        finger = platform.simfinger
+        now, client = finger._t + 1, finger._pybullet_client_id
+        pictured = platform._camera_update()
+        joints = finger.pybullet_joint_indices
+        states = bullet.getJointStates(finger.finger_id, joints, physicsClientId=client)
+        torque = finger._sanitise_torques(
+            action.torque,
+            finger.max_motor_torque,
+            finger.safety_kd,
+            np.array([velocity for _, velocity, *_ in states]),
+        )
+        bullet.setJointMotorControlArray(
+            finger.finger_id, joints, bullet.TORQUE_CONTROL, forces=torque, physicsClientId=client
+        )
+        if now >= environment.t_obs + environment._step_size:
+            # Bullet does not tell which torque was applied, so the finger remembers it.
+            finger._SimFinger__applied_torque = torque
+            finger._observation_t = finger._get_latest_observation()
+        finger._step_simulation()
+        finger._t = now
+        if pictured:
+            for camera in platform._delayed_camera_observation.cameras:
+                camera.timestamp = platform.get_timestamp_ms(now) / 1000
+        return int(now)
+
     def picture(
         self,
         observation: Array,
@@ -76,20 +110,19 @@ class TriFingerEnvironment:
             eye: Where the camera is.
             at: Where it looks.
         """
-        import pybullet
-
+        bullet = self._modules.bullet
         seen = self._modules.spaces.unflatten(self._space, observation)
         platform = self._environment.platform
         finger, camera = platform.simfinger, seen["camera_observation"]
         client = finger._pybullet_client_id
         joints = seen["robot_observation"]["position"]
         for joint, angle in zip(finger.pybullet_joint_indices, joints, strict=True):
-            pybullet.resetJointState(finger.finger_id, joint, angle, physicsClientId=client)
+            bullet.resetJointState(finger.finger_id, joint, angle, physicsClientId=client)
         platform.cube.set_state(camera["object_position"], camera["object_orientation"])
-        view = pybullet.computeViewMatrix(eye, at, (0, 0, 1))
-        lens = pybullet.computeProjectionMatrixFOV(50, size[0] / size[1], 0.05, 2)
-        drawn = pybullet.getCameraImage(
-            *size, view, lens, renderer=pybullet.ER_TINY_RENDERER, physicsClientId=client
+        view = bullet.computeViewMatrix(eye, at, (0, 0, 1))
+        lens = bullet.computeProjectionMatrixFOV(50, size[0] / size[1], 0.05, 2)
+        drawn = bullet.getCameraImage(
+            *size, view, lens, renderer=bullet.ER_TINY_RENDERER, physicsClientId=client
         )
         pixels = np.asarray(drawn[2], dtype=np.uint8).reshape(size[1], size[0], 4)
         return np.ascontiguousarray(pixels[:, :, :3])
@@ -101,12 +134,15 @@ class TriFingerEnvironment:
 def _load(name: str) -> SimpleNamespace:
     try:
         with _silent_import():
+            import pybullet
             import trifinger_rl_datasets
             from gymnasium import spaces
             from trifinger_simulation.tasks import move_cube
     except ImportError:
         raise MissingExtraError(f"The environment {name!r}", "trifinger") from None
-    return SimpleNamespace(datasets=trifinger_rl_datasets, spaces=spaces, task=move_cube)
+    return SimpleNamespace(
+        bullet=pybullet, datasets=trifinger_rl_datasets, spaces=spaces, task=move_cube
+    )
 
 
 @contextlib.contextmanager
