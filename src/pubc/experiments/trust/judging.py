@@ -12,6 +12,7 @@ from pubc.experiments.trust.question import Flags, Question
 from pubc.metrics import confusion, roc_auc
 
 if TYPE_CHECKING:
+    from pubc.pu.recipes import Recipe
     from pubc.runs.find_expert import Result
 
 __all__ = ["judge", "rightness"]
@@ -20,11 +21,18 @@ _ENOUGH = 0.95
 """Share of right labels below which a sound answer was falsely confident."""
 
 
-def judge(question: Question, *, device: str = "auto", workers: int = 1) -> dict[str, Any]:
+def judge(
+    question: Question,
+    *,
+    recipe: str | Recipe = "auto",
+    device: str = "auto",
+    workers: int = 1,
+) -> dict[str, Any]:
     """Ask the filter and measure its answer; JSON values.
 
     Args:
         question: What is asked.
+        recipe: Of the filter.
         device: Where networks train.
         workers: Networks trained at the same time; changes no result.
     """
@@ -35,6 +43,7 @@ def judge(question: Question, *, device: str = "auto", workers: int = 1) -> dict
         question.mixed,
         list(question.seeds),
         bad=list(question.bad) or None,
+        recipe=recipe,
         device=device,
         workers=workers,
     )
