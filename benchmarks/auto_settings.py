@@ -101,9 +101,8 @@ def table(lines):
         values = (
             "|  | " if setting == AS_IT_IS else f"| {setting_now(setting)} | {CHANGES[setting]}"
         )
-        yield (
-            f"| {setting} {values} | {right:.1f} % | {sound} | {fooled} | {other} of {len(answers)} |"
-        )
+        counts = f"{sound} | {fooled} | {other} of {len(answers)}"
+        yield f"| {setting} {values} | {right:.1f} % | {counts} |"
 
 
 def setting_now(path):
