@@ -1,4 +1,4 @@
-"""Write the accuracy table of README.md from the records of `pubc reproduce pu-accuracy`.
+"""Write the accuracy table of README.md from the records of Table 1 at the paper's size.
 
     python benchmarks/readme.py
 
@@ -14,7 +14,7 @@ from pubc.storage import atomic_file
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "README.md"
-RECORDS = ROOT / "docs" / "records" / "pu-accuracy.jsonl"
+RECORDS = ROOT / "docs" / "records" / "pu-accuracy-paper.jsonl"
 BEGIN, END = "<!-- table: python benchmarks/readme.py -->\n", "<!-- end of table -->\n"
 RECIPES = ("auto", "paper")
 

@@ -91,9 +91,15 @@ def test_every_place_that_falls_short_or_differs_is_explained():
 UNSEEN = "unseen-manipulation.jsonl"
 KNOWN_FAULTS = (
     "button-press-wall-v3",
+    "door-lock-v3",
     "door-unlock-v3",
+    "faucet-close-v3",
+    "hand-insert-v3",
     "pick-out-of-hole-v3",
+    "pick-place-wall-v3",
+    "push-back-v3",
     "push-wall-v3",
+    "sweep-v3",
 )
 """Piles with the kinds of faults of the suite's manipulation; the others have other kinds."""
 ABSTAINS = re.compile(r"^\| ([a-zA-Z -]+) \| (\d+) \| ([\d.]+) % \| (\d+) \| (\d+) \|$", re.M)
@@ -169,7 +175,7 @@ def test_the_page_on_the_method_says_what_clones_earn_in_meta_world():
     assert f"{sound} of these {len(found)} answers were called sound" in page
 
 
-def test_the_page_on_the_method_says_how_it_does_on_tasks_that_the_verdict_had_not_seen():
+def test_the_page_on_the_method_says_how_it_does_on_tasks_on_which_nothing_was_chosen():
     records = [json.loads(line) for line in (DOCS / "dev" / UNSEEN).read_text().splitlines()]
     told = re.search(
         r"Of their labels ([\d.]+) % are right, ([\d.]+) to ([\d.]+) % in a run: ([\d.]+) % "

@@ -23,7 +23,7 @@ def test_a_stage_computes_what_its_number_promises(stage: str):
 
 def test_records_from_before_there_were_numbers_are_those_of_version_one(monkeypatch):
     root = Path(__file__).parents[2]
-    head = json.loads((root / "docs" / "records" / "pu-accuracy.json").read_text())
+    head = json.loads((root / "docs" / "records" / "ablation.json").read_text())
     first = dict.fromkeys(NUMBERS, 1)
     monkeypatch.setattr("pubc.experiments.stage_versions.NUMBERS", first)
     found = versions()

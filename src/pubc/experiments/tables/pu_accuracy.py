@@ -41,8 +41,9 @@ SCALED_DOWN = {
         f"each of its 20 epochs instead of all of them. {ZOO}"
     ),
     "paper": (
-        "Nothing but the policies. A classifier of upu, nnpu and paper-guarded trains on at most "
-        f"32,768 steps of the positives in each of its 20 epochs. {ZOO}"
+        "Nothing but the policies, and the robot sets, which are the user's files, however small. "
+        "A classifier of upu, nnpu and paper-guarded trains on at most 32,768 steps of the "
+        f"positives in each of its 20 epochs. {ZOO}"
     ),
 }
 """What differs from the paper at each scale."""
