@@ -24,7 +24,7 @@ import torch
 
 import pubc
 from pubc.engine import ENGINES, open_engine
-from pubc.pu.auto.imitators import Apprenticeship, train_imitators
+from pubc.pu.auto.imitators import train_imitators
 from pubc.pu.auto.ratings import Unit, rate
 from pubc.pu.auto.telling_steps import View, look
 from pubc.pu.judge import Bench
@@ -104,9 +104,7 @@ def passes(trajectories: int, steps: int) -> None:
         flat = [part.reshape(-1, part.shape[2]) for part in (view.states, view.actions)]
         pools = [view.pool(np.arange(0, trajectories, 2), 4_096)] * 3
         device = torch.device("cpu")
-        imitators, _ = train_imitators(
-            pools, Apprenticeship(), 20, Key(0).rng(), device=device, stop=lambda: False
-        )
+        imitators, _ = train_imitators(pools, 20, Key(0).rng(), device=device, stop=lambda: False)
         name = "residuals of chosen steps, 3 imitators"
         shown(name, len(flat[0]), lambda: imitators.residuals(*flat))
         units = [Unit(imitators, view.scale, (side,) * 3, 1, []) for side in (1, -1)]

@@ -25,10 +25,17 @@ TRAINING = ("demo", "filter")
 def brisk() -> type:
     """The recipe; made when it is asked for, since it loads torch."""
     from pubc.pu.auto.residual import Residual
-    from pubc.pu.guarded_rounds import Loop
+    from pubc.pu.guarded_rounds import PatientLoop
     from pubc.pu.recipes import Auto
     from pubc.pu.second_opinion.looks.pile_views import OpinionSettings
     from pubc.pu.steps.step_settings import StepSettings
+
+    @dataclass(frozen=True, slots=True)
+    class BriskLoop(PatientLoop):
+        """At most three rounds."""
+
+        max_rounds: int = 3
+        doubtful_rounds: ClassVar[int] = 2
 
     @dataclass(frozen=True, slots=True)
     class Brisk(Auto):
@@ -39,11 +46,7 @@ def brisk() -> type:
         )
 
         residual: Residual = field(default_factory=lambda: Residual(updates=25))
-        loop: Loop = field(
-            default_factory=lambda: Loop(
-                tolerance=0.01, max_rounds=3, settled=0.05, doubtful_rounds=2
-            )
-        )
+        loop: BriskLoop = field(default_factory=BriskLoop)
         opinion: OpinionSettings = field(
             default_factory=lambda: OpinionSettings(updates=25, rows=4000, features=32)
         )

@@ -1,7 +1,6 @@
 """The suite is asked once, whoever asks and however often they are stopped."""
 
 import json
-from functools import partial
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ from pubc.experiments.trust.judging import judge, rightness
 from pubc.pu.recipes import get_recipe, with_settings
 from pubc.report.tables import lines, read_table
 from pubc.report.tables.table_head import ALL
-from pubc.runs.find_expert import find_expert
 from tests.experiments.tiny import AUTO
 
 
@@ -162,10 +160,10 @@ def test_one_policy_may_not_lose_a_single_trajectory():
     assert values["covered"] is None
 
 
-def test_the_filter_is_asked(monkeypatch):
+def test_the_filter_is_asked():
     small = with_settings(get_recipe("auto"), AUTO)
-    monkeypatch.setattr("pubc.runs.find_expert.find_expert", partial(find_expert, recipe=small))
-    values = judge(sample("tiny piles", "pick-place 12 trajectories, 2 seeds"), device="cpu")
+    question = sample("tiny piles", "pick-place 12 trajectories, 2 seeds")
+    values = judge(question, recipe=small, device="cpu")
     assert 0 <= values["accuracy"] <= 1
     assert isinstance(values["sound"], bool)
     assert values["seconds"] > 0

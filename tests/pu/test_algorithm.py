@@ -7,7 +7,7 @@ import pytest
 
 from pubc.pu.algorithm import filter_rounds, majority
 from pubc.pu.auto.opening import decisive
-from pubc.pu.guarded_rounds import Loop, guarded_rounds
+from pubc.pu.guarded_rounds import Loop, PatientLoop, guarded_rounds
 from pubc.pu.judge import Cut, Verdict, mean_confidence
 from pubc.pu.paper.threshold import fixed
 from pubc.pu.rounds import Pile
@@ -28,14 +28,14 @@ def answers(*rounds):
     return judge
 
 
-def play(mixed, judge, *, seeds=(0,), threshold=HALF, **loop):
+def play(mixed, judge, *, seeds=(0,), threshold=HALF, kind=Loop, **loop):
     return list(
         guarded_rounds(
             Pile.of(mixed, mixed[list(seeds)]),
             judge=judge,
             threshold=threshold,
             key=Key(0),
-            loop=Loop(**loop),
+            loop=kind(**loop),
         )
     )
 
@@ -137,9 +137,9 @@ def test_a_working_cut_carries_rounds_but_never_ends_them_well():
         return Cut(0.5, "a guess", "no_valley")
 
     rounds = play(
-        pile([4], steps=4), answers(*[[[1, 0, 1, 0]]] * 4), threshold=doubtful, doubtful_rounds=3
+        pile([4], steps=4), answers(*[[[1, 0, 1, 0]]] * 5), threshold=doubtful, kind=PatientLoop
     )
-    assert len(rounds) == 3
+    assert len(rounds) == PatientLoop.doubtful_rounds == 4
     assert rounds[-1].status == "no_valley"
     assert rounds[-1].selected.tolist() == [True, False, True, False]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from pubc.pu.judge import Judge, Standing, Task, Threshold, Verdict
 from pubc.pu.rounds import Pile, Round
 from pubc.streams import Key
 
-__all__ = ["Loop", "guarded_rounds"]
+__all__ = ["Loop", "PatientLoop", "guarded_rounds"]
 
 Mask = NDArray[np.bool_]
 
@@ -33,14 +34,28 @@ class Loop:
     """Stop once at most this share of all trajectories changed membership."""
     max_rounds: int = 10
     """Stop here even if membership still moves."""
-    settled: float = 0.02
+    settled: ClassVar[float] = 0.02
     """A sound round that ends at `max_rounds` still counts as converged up to this change."""
-    doubtful_rounds: int = 2
+    doubtful_rounds: ClassVar[int] = 2
     """While no cut is sound, rounds end only from this one on, and only if nothing changes."""
 
     def __post_init__(self) -> None:
         if self.max_rounds < 1:
             raise UsageError(f"At least one round is needed. Got {self.max_rounds}.")
+
+
+@dataclass(frozen=True, slots=True)
+class PatientLoop(Loop):
+    """The same for rounds whose confidences are averages, which settle slowly."""
+
+    tolerance: float = 0.01
+    """Stop once at most this share of all trajectories changed membership."""
+    max_rounds: int = 6
+    """Stop here even if membership still moves."""
+    settled: ClassVar[float] = 0.05
+    """A sound round that ends at `max_rounds` still counts as converged up to this change."""
+    doubtful_rounds: ClassVar[int] = 4
+    """While no cut is sound, rounds end only from this one on, and only if nothing changes."""
 
 
 def guarded_rounds(

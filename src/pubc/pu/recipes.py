@@ -38,7 +38,7 @@ from pubc.errors import DataError, UnknownNameError, UsageError
 from pubc.pu.auto.opening import rounds_from_evidence
 from pubc.pu.auto.ratio_cut import RatioCut
 from pubc.pu.auto.residual import Residual
-from pubc.pu.guarded_rounds import Loop, guarded_rounds
+from pubc.pu.guarded_rounds import Loop, PatientLoop, guarded_rounds
 from pubc.pu.judge import StoredJudge, Threshold
 from pubc.pu.paper.ensemble import Ensemble
 from pubc.pu.paper.threshold import fixed, valley
@@ -160,9 +160,7 @@ class Auto:
     """The judge."""
     cut: RatioCut = field(default_factory=RatioCut)
     """The threshold."""
-    loop: Loop = field(
-        default_factory=lambda: Loop(tolerance=0.01, max_rounds=6, settled=0.05, doubtful_rounds=4)
-    )
+    loop: PatientLoop = field(default_factory=PatientLoop)
     """When the rounds end."""
     opinion: OpinionSettings = field(default_factory=OpinionSettings)
     """How evidence is gathered that splits the pile before the rounds, and that they are weighed

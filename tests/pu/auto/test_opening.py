@@ -14,7 +14,7 @@ from pubc.streams import Key
 from tests.pu.piles import pile
 
 SMALL = Auto(
-    residual=Residual(steps_per_trajectory=32, train_steps=512, updates=60),
+    residual=Residual(steps_per_trajectory=32, updates=60),
     opinion=OpinionSettings(updates=100, features=32),
 )
 

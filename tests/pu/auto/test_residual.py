@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from pubc.errors import DataError
-from pubc.pu.auto.imitators import Apprenticeship, train_imitators
+from pubc.pu.auto.imitators import train_imitators
 from pubc.pu.auto.ratings import load_unit
 from pubc.pu.auto.residual import Residual
 from pubc.pu.auto.telling_steps import View, pick
@@ -17,7 +17,7 @@ from pubc.trajectory import concatenate
 from tests.pu.piles import first_task, pile
 
 MIXED = pile([6, 6], steps=100, states=3)
-SMALL = Residual(steps_per_trajectory=32, train_steps=512, updates=60)
+SMALL = Residual(steps_per_trajectory=32, updates=60)
 
 
 def task(mixed=MIXED, seeds=None, **bench) -> Task:
@@ -80,9 +80,7 @@ def test_an_imitator_predicts_what_it_was_shown_and_nothing_else():
     states = rng.normal(size=(512, 3)).astype(np.float32)
     mine, theirs = (states @ rng.normal(size=(3, 2)) for _ in range(2))
     pools = [(states, mine.astype(np.float32)), (states, theirs.astype(np.float32))]
-    made, loss = train_imitators(
-        pools, Apprenticeship(), 200, rng, device=torch.device("cpu"), stop=lambda: False
-    )
+    made, loss = train_imitators(pools, 200, rng, device=torch.device("cpu"), stop=lambda: False)
     assert loss[-1] < 0.3 * loss[0]
     under = made.residuals(*pools[0]).mean(axis=1)
     assert under[0] < under[1] - 1
@@ -94,11 +92,10 @@ def test_members_do_not_depend_on_their_neighbours_data():
         (rng.normal(size=(64, 3)).astype(np.float32), rng.normal(size=(64, 2)).astype(np.float32))
         for _ in range(3)
     ]
-    how, device = Apprenticeship(), torch.device("cpu")
+    device = torch.device("cpu")
     runs = [
         train_imitators(
             [*pools[:2], last],
-            how,
             20,
             np.random.default_rng(1),
             device=device,

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pubc.nets import pick_device, save_tensors
-from pubc.pu.auto.imitators import Apprenticeship, Imitators, Pool, train_imitators
+from pubc.pu.auto.imitators import FLOOR, Imitators, Pool, train_imitators
 from pubc.pu.auto.ratings import load_unit
 from pubc.pu.auto.telling_steps import View
 from pubc.pu.judge import Task, Training
 
-__all__ = ["MakePool", "Workshop", "free_of", "over_free"]
+__all__ = ["TRAIN_STEPS", "MakePool", "Workshop", "free_of", "over_free"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -27,6 +27,8 @@ Mask = NDArray[np.bool_]
 MakePool = Callable[[], Pool]
 """Makes the rows that an imitator is trained on, once they are needed."""
 
+TRAIN_STEPS = 12_288
+"""Rows on which one imitator is trained."""
 TOGETHER = 3
 """Imitators trained as one batched product: one piece of work."""
 
@@ -39,10 +41,6 @@ class Workshop:
     """The round."""
     view: View
     """The telling steps of all trajectories."""
-    imitation: Apprenticeship
-    """How imitators are trained."""
-    train_steps: int
-    """Rows on which one imitator is trained."""
     updates: int
     """Gradient steps of an imitator."""
     averaged: int
@@ -50,7 +48,7 @@ class Workshop:
 
     def pool(self, trajectories: Integers) -> MakePool:
         """What an imitator of some trajectories is trained on."""
-        return lambda: self.view.pool(trajectories, self.train_steps)
+        return lambda: self.view.pool(trajectories, TRAIN_STEPS)
 
     def residuals(
         self, pools: Sequence[MakePool], judged: Integers, stage: str, sides: Sequence[int]
@@ -95,7 +93,6 @@ class Workshop:
             return unit.imitators, unit.loss
         imitators, loss = train_imitators(
             [make() for make in pools],
-            self.imitation,
             self.updates,
             self.task.key.at(name).rng(),
             device=device,
@@ -105,7 +102,7 @@ class Workshop:
             about = {
                 "kind": "imitators",
                 "question": bench.question,
-                "floor": self.imitation.residual_floor,
+                "floor": FLOOR,
                 "sides": list(sides),
                 "averaged": self.averaged,
                 "loss": loss,

@@ -21,7 +21,7 @@ from torch.nn.functional import smooth_l1_loss
 from pubc.errors import DataError, InterruptedRun
 from pubc.nets import Adam
 
-__all__ = ["Apprenticeship", "Imitators", "train_imitators"]
+__all__ = ["Imitators", "train_imitators"]
 
 Floats = NDArray[np.float32]
 Pool = tuple[Floats, Floats]
@@ -30,23 +30,17 @@ BLOCK, BLOCK_ON_GPU = 2048, 65_536
 starting a graphics card for."""
 SEGMENTS = 5
 """Parts of a training whose mean losses are reported."""
-
-
-@dataclass(frozen=True, slots=True)
-class Apprenticeship:
-    """How imitators are trained."""
-
-    hidden: tuple[int, ...] = (128, 128)
-    """Width of each hidden layer."""
-    batch: int = 128
-    """Steps per update and network."""
-    learning_rate: float = 2e-3
-    """Largest step size; it rises for 20 updates and then falls along a cosine."""
-    weight_decay: float = 1e-4
-    """Of AdamW."""
-    residual_floor: float = 1e-2
-    """Added to residuals, in spreads of the seeds' actions, so that a perfectly predicted
-    step does not outweigh all others."""
+HIDDEN = (128, 128)
+"""Width of each hidden layer."""
+BATCH = 128
+"""Steps per update and network."""
+LEARNING_RATE = 2e-3
+"""Largest step size; it rises for 20 updates and then falls along a cosine."""
+WEIGHT_DECAY = 1e-4
+"""Of AdamW."""
+FLOOR = 1e-2
+"""Added to residuals, in spreads of the seeds' actions, so that a perfectly predicted step does
+not outweigh all others."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,7 +99,6 @@ class Imitators:
 
 def train_imitators(
     pools: Sequence[Pool],
-    how: Apprenticeship,
     updates: int,
     rng: np.random.Generator,
     *,
@@ -123,20 +116,20 @@ def train_imitators(
     """
     states = [torch.from_numpy(x).to(device) for x, _ in pools]
     actions = [torch.from_numpy(y).to(device) for _, y in pools]
-    layers = _draw((states[0].shape[1], *how.hidden, actions[0].shape[1]), len(pools), rng, device)
+    layers = _draw((states[0].shape[1], *HIDDEN, actions[0].shape[1]), len(pools), rng, device)
     optimiser = Adam(
         [tensor for layer in layers for tensor in layer],
-        learning_rate=how.learning_rate,
+        learning_rate=LEARNING_RATE,
         betas=(0.9, 0.99),
-        weight_decay=how.weight_decay,
+        weight_decay=WEIGHT_DECAY,
     )
     totals = torch.zeros(SEGMENTS, device=device)
     for update in range(updates):
         if stop():
             raise InterruptedRun("Stopped while training.")
         fall = 0.5 * (1 + math.cos(math.pi * update / updates))
-        optimiser.learning_rate = how.learning_rate * fall * min(1.0, (update + 1) / 20)
-        rows = [torch.from_numpy(rng.integers(0, len(x), how.batch)).to(device) for x in states]
+        optimiser.learning_rate = LEARNING_RATE * fall * min(1.0, (update + 1) / 20)
+        rows = [torch.from_numpy(rng.integers(0, len(x), BATCH)).to(device) for x in states]
         x = torch.stack([part.index_select(0, i) for part, i in zip(states, rows, strict=True)])
         y = torch.stack([part.index_select(0, i) for part, i in zip(actions, rows, strict=True)])
         wrong = smooth_l1_loss(_forward(layers, x), y, beta=0.1, reduction="none")
@@ -153,7 +146,7 @@ def train_imitators(
             code="diverged",
         )
     done = tuple((weight.detach(), bias.detach()) for weight, bias in layers)
-    return Imitators(done, how.residual_floor), history
+    return Imitators(done, FLOOR), history
 
 
 def _draw(

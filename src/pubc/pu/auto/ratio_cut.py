@@ -15,6 +15,13 @@ __all__ = ["RatioCut"]
 
 Floats = NDArray[np.float64]
 
+DEPTH = 0.5
+"""A valley is at most this dense, compared with the humps on both sides."""
+CONSIDERED = 0.4
+"""Evidence from which a valley is considered."""
+WEAK = 0.75
+"""Evidence from which a valley counts, as a weak one."""
+
 
 @dataclass(frozen=True, slots=True)
 class RatioCut:
@@ -22,12 +29,6 @@ class RatioCut:
 
     keep_seeds: float = 0.8
     """A cut keeps at least this share of the held-out seeds."""
-    depth: float = 0.5
-    """A valley is at most this dense, compared with the humps on both sides."""
-    relaxed: float = 0.4
-    """Evidence from which a valley is considered."""
-    weak: float = 0.75
-    """Evidence from which a valley counts, as a weak one."""
     advantage: float = 0.2
     """Mean log ratio that each side must hold over the other; below it there is one policy."""
 
@@ -45,7 +46,7 @@ class RatioCut:
         """Where to cut, the evidence for it, and how it was found."""
         options = [
             (valley.cut, valley.evidence, "Cut in a valley of the scores.")
-            for valley in find_valleys(scores, depth=self.depth, bar=self.relaxed)
+            for valley in find_valleys(scores, depth=DEPTH, bar=CONSIDERED)
             if np.mean(held >= valley.cut) >= self.keep_seeds
         ]
         options.append((otsu(scores), 0.2, "There is no valley: cut where both sides vary least."))
@@ -89,7 +90,7 @@ class RatioCut:
         few = min(len(top), len(bottom)) < 3
         if evidence >= 1 or (gap >= 4 and advantage >= 1.5 * self.advantage and not few):
             return None, ""
-        if evidence >= self.weak:
+        if evidence >= WEAK:
             return "weak_valley", "The valley is shallow."
         return "no_valley", "The scores could form one hump."
 

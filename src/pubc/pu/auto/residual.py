@@ -8,7 +8,7 @@ never judges a trajectory that it was trained on.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from pubc.nets import pick_device
 from pubc.pu.auto.imitator_training import Workshop, free_of, over_free
-from pubc.pu.auto.imitators import Apprenticeship
 from pubc.pu.auto.ratings import rate, rate_steps, units_of
 from pubc.pu.auto.seed_imitators import seed_scores
 from pubc.pu.auto.telling_steps import View
@@ -30,6 +29,13 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
+FOLDS = 3
+"""Imitators of each side; each leaves out a share of its trajectories, to judge them."""
+MOST = 128
+"""Trajectories from which the rows of one imitator come."""
+JUMP = 0.1
+"""A round that changed more than this share starts a new average."""
+
 
 @dataclass(frozen=True, slots=True)
 class Residual:
@@ -37,24 +43,14 @@ class Residual:
 
     steps_per_trajectory: int = 192
     """Telling steps by which a trajectory is judged."""
-    train_steps: int = 12_288
-    """Rows on which one imitator is trained."""
-    max_train_trajectories: int = 128
-    """Most trajectories from which these rows come."""
     updates: int = 250
     """Gradient steps of an imitator."""
-    folds: int = 3
-    """Imitators of each side; each leaves out a share of its trajectories, to judge them."""
     average_rounds: int = 3
     """The confidence is the mean log ratio of so many last rounds."""
-    jump: float = 0.1
-    """A round that changed more than this starts a new average."""
     trim: float = 0.25
     """The trajectories of each side in this share next to the cut train nobody."""
     side_ratio: int = 4
     """One side trains on at most so many times the trajectories of the other."""
-    imitation: Apprenticeship = field(default_factory=Apprenticeship)
-    """How imitators are trained."""
 
     def __call__(self, task: Task) -> Verdict:
         """Rate every trajectory of the pile, and every seed, by imitating both sides."""
@@ -124,7 +120,7 @@ class Residual:
 
     def _remembered(self, before: Standing) -> Floats:
         """Log ratios of earlier rounds that are averaged with the next one."""
-        if before.start or before.changed > self.jump:
+        if before.start or before.changed > JUMP:
             return np.zeros((0, 0))
         return before.verdict.history[1 - self.average_rounds :]
 
@@ -154,7 +150,7 @@ class Residual:
         ones, others = np.flatnonzero(positive), np.flatnonzero(rest)
         ours = self._folds(ones, len(others), rng)
         theirs = self._folds(others, len(ones), rng)
-        workshop, k = self._workshop(task, view), self.folds
+        workshop, k = self._workshop(task, view), FOLDS
         groups, sides = ours + theirs, [1] * k + [-1] * k
         pools = [workshop.pool(group) for group in groups]
         found, training = workshop.residuals(pools, np.arange(view.count), "sides", sides)
@@ -163,18 +159,16 @@ class Residual:
 
     def _folds(self, side: Integers, other: int, rng: np.random.Generator) -> list[Integers]:
         """What each imitator of a side is trained on: all but a share, to judge it."""
-        most = min(self.max_train_trajectories, self.side_ratio * max(2, other))
+        most = min(MOST, self.side_ratio * max(2, other))
         order = rng.permutation(side)
-        share = np.arange(len(order)) % self.folds
-        return [order[share != j][:most] for j in range(self.folds)]
+        share = np.arange(len(order)) % FOLDS
+        return [order[share != j][:most] for j in range(FOLDS)]
 
     def _workshop(self, task: Task, view: View) -> Workshop:
         before = task.standing
         return Workshop(
             task,
             view,
-            self.imitation,
-            train_steps=self.train_steps,
             updates=self.updates,
             averaged=1 if before is None else len(self._remembered(before)) + 1,
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pubc.pu.auto.imitator_training import Workshop, free_of, over_free
+from pubc.pu.auto.imitator_training import TRAIN_STEPS, Workshop, free_of, over_free
 from pubc.pu.judge import Training
 
 __all__ = ["seed_scores"]
@@ -41,7 +41,7 @@ def seed_scores(workshop: Workshop) -> tuple[Floats, list[Training]]:
 def _lone_seed(workshop: Workshop, seed: int) -> tuple[Floats, list[Training]]:
     """One seed: three parts in time, each judged by the imitators of the other two."""
     view = workshop.view
-    steps = view.pick(seed, workshop.train_steps)
+    steps = view.pick(seed, TRAIN_STEPS)
     length = int(view.lengths[seed])
 
     def block(of: Integers) -> Integers:

@@ -18,6 +18,10 @@ __all__ = ["OpinionSettings", "open_views", "rows_of"]
 Work = Callable[[Callable[[int], View], Sequence[int]], list[View]]
 
 
+CODE = 8
+"""Numbers in the code of an actor."""
+
+
 @dataclass(frozen=True, slots=True)
 class OpinionSettings:
     """How a pile is looked at."""
@@ -32,8 +36,6 @@ class OpinionSettings:
     """Most gradient steps of a network; small piles take fewer."""
     features: int = 128
     """Random features of each scale."""
-    code: int = 8
-    """Numbers in the code of an actor."""
     rounds: int = 6
     """Rounds of growing positives."""
 
@@ -60,7 +62,7 @@ def open_views(rows: Rows, settings: OpinionSettings, key: Key, work: Work) -> l
         return open_view(
             rows,
             features=settings.features,
-            size=settings.code,
+            size=CODE,
             updates=updates,
             rng=key.at("look", number).rng(),
         )
