@@ -10,12 +10,9 @@ and how many answers are other than with the recipe as it is.
 
 import argparse
 import json
-import os
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from statistics import fmean
-
-os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
 import torch
 

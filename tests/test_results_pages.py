@@ -11,6 +11,7 @@ from types import ModuleType
 
 import pytest
 
+from pubc.pu.recipes import get_recipe, recipe_to_json
 from pubc.report.tables import read_tables
 from pubc.report.tables.pages.write_tables import write_results
 from pubc.results import read
@@ -203,6 +204,20 @@ def test_the_page_on_the_method_says_how_it_does_on_tasks_on_which_nothing_was_c
     readme = " ".join((ROOT / "README.md").read_text().split())
     said = f"it called {counts[0]} of {counts[1]} answers sound, and {counts[2]} of them were wrong"
     assert said in readme
+
+
+def test_the_table_of_settings_is_what_its_script_makes_of_the_records():
+    settings = script("auto_settings")
+    lines = (DOCS / "dev" / "auto-settings.jsonl").read_text().splitlines()
+    table = "\n".join(settings.table([json.loads(line) for line in lines]))
+    assert f"\n{table}\n" in (DOCS / "method.md").read_text()
+
+
+def test_every_setting_of_auto_is_in_that_table():
+    recipe = recipe_to_json(get_recipe("auto"))
+    names = {f"{part}.{name}" for part in recipe if part != "name" for name in recipe[part]}
+    assert len(names) <= 15
+    assert names == set(script("auto_settings").CHANGES) - {"as it is"}
 
 
 def test_the_notes_on_trust_say_what_the_records_do():

@@ -65,8 +65,8 @@ class TriFingerEnvironment:
     def _tick(self, action: Any) -> int:
         """What the platform does in a millisecond, without its log; the number of the tick.
 
-        It observes at the last tick of a step only. Looking changes nothing, so what is
-        simulated stays the same to the last bit.
+        An action is a torque here. It observes at the last tick of a step only: looking changes
+        nothing, so what is simulated stays the same to the last bit.
         """
         environment, bullet = self._environment, self._modules.bullet
         platform = environment.platform
