@@ -39,17 +39,19 @@ ATTEMPTS = 40
 
 KNOWN = ("early", "detour", "slow", "shaky", "aim")
 """Kinds of the shared files."""
+HANDS_FREE = ("detour", "slow", "shaky", "aim")
+"""The same where nothing is held, so that nobody lets go early."""
 UNSEEN = {
-    "button-press-wall-v3": ("detour", "slow", "shaky", "aim"),
-    "door-unlock-v3": ("detour", "slow", "shaky", "aim"),
+    "button-press-wall-v3": HANDS_FREE,
+    "door-unlock-v3": HANDS_FREE,
     "pick-out-of-hole-v3": KNOWN,
     "push-wall-v3": KNOWN,
     "button-press-topdown-wall-v3": ("weak", "late", "wander", "overshoot", "drift"),
     "handle-pull-side-v3": ("weak", "pause", "jerky", "wander", "drift"),
     "plate-slide-back-v3": ("weak", "late", "jerky", "wander", "drift"),
     "plate-slide-back-side-v3": ("late", "pause", "overshoot", "jerky", "drift"),
-    "door-lock-v3": ("detour", "slow", "shaky", "aim"),
-    "faucet-close-v3": ("detour", "slow", "shaky", "aim"),
+    "door-lock-v3": HANDS_FREE,
+    "faucet-close-v3": HANDS_FREE,
     "push-back-v3": KNOWN,
     "sweep-v3": KNOWN,
     "pick-place-wall-v3": KNOWN,
@@ -66,7 +68,7 @@ PILES = {
     "peg-insert-side-v3": KNOWN,
     "door-open-v3": ("detour", "slow", "shaky", "aim", "early"),
     "pick-place-v3": KNOWN,
-    "drawer-close-v3": ("detour", "slow", "shaky", "aim"),
+    "drawer-close-v3": HANDS_FREE,
     "stick-push-v3": ("weak", "late", "fumble", "wander", "drift"),
     "push-v3": ("pause", "jerky", "overshoot", "fumble", "late"),
     "drawer-open-v3": ("weak", "drift", "pause", "wander", "jerky"),
@@ -80,8 +82,8 @@ PILES = {
     "peg-insert-side-v3-absolute": KNOWN,
     "drawer-open-v3-absolute": ("weak", "late", "pause", "wander", "overshoot"),
     "box-close-v3-absolute": ("late", "fumble", "jerky", "pause", "drift"),
-    "door-close-v3": ("detour", "slow", "shaky", "aim"),
-    "window-close-v3": ("detour", "slow", "shaky", "aim"),
+    "door-close-v3": HANDS_FREE,
+    "window-close-v3": HANDS_FREE,
     "coffee-push-v3": KNOWN,
     "disassemble-v3": KNOWN,
     "dial-turn-v3": ("weak", "late", "wander", "overshoot", "drift"),

@@ -5,6 +5,7 @@ import json
 import re
 import shlex
 import shutil
+from collections import Counter
 from pathlib import Path
 from statistics import fmean
 from types import ModuleType
@@ -201,6 +202,16 @@ def test_the_page_on_the_method_says_how_it_does_on_tasks_on_which_nothing_was_c
     ]
     counts = [str(n) for n in (len(sound), len(right), sum(one < 0.95 for one in sound))]
     assert list(told.groups()) == [*figures[:5], *counts, *figures[5:]]
+    page = " ".join((DOCS / "method.md").read_text().split())
+    for record in records:
+        if record["sound"] and record["accuracy"] < 0.95:
+            assert record["mixture"].removesuffix("-v3") in page
+            assert f"{100 * record['accuracy']:.1f} %" in page
+    eight, twelve = records[:24], records[24:]
+    assert not any(record["sound"] and record["accuracy"] < 0.95 for record in eight)
+    first, rest = (100 * fmean(record["accuracy"] for record in some) for some in (eight, twelve))
+    assert f"{first:.1f} % are right and no sound answer is wrong; in the other twelve" in page
+    assert f"with the version before, {rest:.1f} %" in page
     readme = " ".join((ROOT / "README.md").read_text().split())
     said = f"it called {counts[0]} of {counts[1]} answers sound, and {counts[2]} of them were wrong"
     assert said in readme
@@ -218,6 +229,32 @@ def test_every_setting_of_auto_is_in_that_table():
     names = {f"{part}.{name}" for part in recipe if part != "name" for name in recipe[part]}
     assert len(names) <= 15
     assert names == set(script("auto_settings").CHANGES) - {"as it is"}
+
+
+def test_the_headlines_say_of_table_one_at_its_size_what_the_records_do():
+    records = [record.values for record in read(RECORDS / "pu-accuracy-paper.jsonl")]
+    paper, auto, small = (
+        [r for r in records if choose(r)]
+        for choose in (
+            lambda r: r["column"] == "paper" and not r["row"].startswith("TriFinger"),
+            lambda r: r["column"] == "auto" and not r["row"].startswith("TriFinger"),
+            lambda r: r["row"].startswith("TriFinger"),
+        )
+    )
+    assert len(paper) == len(auto) == 24
+    lost = {
+        name: {r["confusion"]["false_negatives"] for r in paper if name in r["row"]}
+        for name in ("Ant", "Humanoid")
+    }
+    assert lost["Ant"] == {1}
+    assert (min(lost["Humanoid"]), max(lost["Humanoid"])) == (2, 19)
+    assert all(r["confusion"]["false_positives"] == 0 and r["auc"] == 1 for r in paper)
+    assert {r["status"] for r in paper} == {"converged"}
+    assert Counter(r["rounds"] for r in paper) == {2: 18, 3: 5, 4: 1}
+    assert all(r["accuracy"] == 1 for r in auto)
+    assert sum(r["sound"] for r in auto) == 22
+    assert len(small) == 36
+    assert not any(r["sound"] for r in small)
 
 
 def test_the_notes_on_trust_say_what_the_records_do():

@@ -49,13 +49,9 @@ class PatientLoop(Loop):
     """The same for rounds whose confidences are averages, which settle slowly."""
 
     tolerance: float = 0.01
-    """Stop once at most this share of all trajectories changed membership."""
     max_rounds: int = 6
-    """Stop here even if membership still moves."""
     settled: ClassVar[float] = 0.05
-    """A sound round that ends at `max_rounds` still counts as converged up to this change."""
     doubtful_rounds: ClassVar[int] = 4
-    """While no cut is sound, rounds end only from this one on, and only if nothing changes."""
 
 
 def guarded_rounds(
