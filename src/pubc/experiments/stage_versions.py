@@ -17,11 +17,7 @@ __all__ = ["NUMBERS", "Versions", "versions"]
 NUMBERS = MappingProxyType({"dataset": 1, "filter": 11, "learner": 2})
 """How often each stage has come to compute something else, from 1."""
 
-_FIRST = {
-    "dataset": "adb344ba2991adbc",
-    "filter": "64eb19f08c24ce1b",
-    "learner": "dbcd53bef398e383",
-}
+_FIRST = {"dataset": "adb344ba2991adbc"}
 """What records call the first version: before there were counts, a digest of its source."""
 
 
@@ -39,5 +35,5 @@ class Versions:
 
 def versions() -> Versions:
     """The versions of the stages that are installed."""
-    names = {stage: str(n) if n > 1 else _FIRST[stage] for stage, n in NUMBERS.items()}
+    names = {stage: _FIRST[stage] if n == 1 else str(n) for stage, n in NUMBERS.items()}
     return Versions(**names)
