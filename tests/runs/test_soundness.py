@@ -130,6 +130,17 @@ def test_evidence_is_believed_only_where_all_ways_to_cut_agree():
     assert weighed(replace(AGREES, ways_agree=0.8, seeds=2)).status == "converged"
 
 
+def test_nothing_is_believed_where_two_actors_explain_what_is_kept():
+    two = weighed(replace(CLEAR, another=3.0), "no_valley")
+    assert two.status == "no_valley"
+    assert any("two actors" in doubt for doubt in two.doubts)
+    assert weighed(replace(CLEAR, another=2.9), "no_valley").status == "evidence_decides"
+    agreed = weighed(replace(AGREES, another=3.0))
+    assert agreed.status == "evidence_disagrees"
+    assert any("two actors" in doubt for doubt in agreed.doubts)
+    assert not any("cannot confirm" in doubt for doubt in agreed.doubts)
+
+
 def test_rounds_whose_valley_is_weak_are_outweighed_by_strong_evidence_alone():
     weak = replace(AGREES, kept=OTHER, support=2.9)
     assert np.array_equal(weighed(weak, "weak_valley").kept, SELECTED)

@@ -23,7 +23,7 @@ from pubc.pu.rounds import Pile, Round
 from pubc.pu.second_opinion.opinion import Opinion, form_opinion
 from pubc.runs.advice import advise
 from pubc.runs.named_trajectories import Named, bad_in, seeds_in
-from pubc.runs.soundness import Weighed, asks_again, confirms, weigh, without_opinion
+from pubc.runs.soundness import Weighed, asks_again, confirms, weigh
 from pubc.runs.statuses import SOUND
 from pubc.select import check_seeds, distinct, locate
 from pubc.streams import Key
@@ -218,7 +218,7 @@ def conclude(
     bench.memory.pop("looks", None)  # What comes next needs the room.
     found = last.selected, quality.borderline, status
     if opinion is None:
-        weighed = without_opinion(*found)
+        weighed = _without_opinion(*found)
     else:
         weighed = weigh(*found, opinion, ready.seeds, ready.known_bad, ready.foretold)
     evident = opinion is not None and weighed.by_evidence
@@ -292,3 +292,9 @@ def _blind(trajectories: TrajectorySet) -> TrajectorySet:
         problems=(),
         **shown,
     )
+
+
+def _without_opinion(selected: Mask, borderline: Mask, status: str) -> Weighed:
+    """The split of a recipe that gathers no other evidence."""
+    reasons = np.where(selected, "", np.where(borderline, "near the cut", "unlike the seeds"))
+    return Weighed(selected, np.zeros_like(selected), tuple(reasons.tolist()), status)

@@ -21,7 +21,7 @@ from pubc.pu.second_opinion.reasons import reasons_for
 from pubc.pu.second_opinion.splits.held_out import FEWEST_SEEDS
 from pubc.runs.statuses import SOUND
 
-__all__ = ["Weighed", "asks_again", "confirms", "weigh", "without_opinion"]
+__all__ = ["Weighed", "asks_again", "confirms", "weigh"]
 
 Mask = NDArray[np.bool_]
 
@@ -53,6 +53,8 @@ WAYS_CONFIRM = 0.9
 """Share of labels on which all ways to cut must agree wherever evidence is believed."""
 STEADY = 0.94
 """Share of labels on which its two looks must agree for either."""
+ANOTHER = 3.0
+"""Standard errors that part of what is kept may gain by an actor of its own."""
 SEEDS_FOUND = 0.75
 """Share of the seeds that must be found again."""
 SEEDS_FOUND_OF_FEW = 0.5
@@ -87,15 +89,6 @@ class Weighed:
     """The chance that a label is wrong; None where the split is not to be believed."""
     chances: NDArray[np.float64] | None = None
     """The same of each label that was looked at; None where there is no evidence, or no longer."""
-
-
-def without_opinion(selected: Mask, borderline: Mask, status: str) -> Weighed:
-    """The split of a recipe that gathers no other evidence."""
-    reasons = tuple(
-        "" if kept else "near the cut" if near else "unlike the seeds"
-        for kept, near in zip(selected, borderline, strict=True)
-    )
-    return Weighed(selected, np.zeros_like(selected), reasons, status)
 
 
 def weigh(
@@ -223,19 +216,19 @@ def _is_worth_something(opinion: Opinion) -> bool:
     """Whether evidence that agrees with the rounds confirms them."""
     if opinion.from_seeds:
         steady = opinion.seeds < FEWEST_SEEDS or not _ways_differ(opinion)
-        return steady and opinion.divided <= UNDIVIDED and opinion.apart >= CONFIRMED
+        clear = opinion.divided <= UNDIVIDED and opinion.another < ANOTHER
+        return steady and clear and opinion.apart >= CONFIRMED
     return opinion.support >= CONFIRMED_ANEW[min(2, max(1, opinion.seeds))]
 
 
 def _stands_alone(opinion: Opinion) -> bool:
     """Whether evidence is believed without the rounds."""
-    found = opinion.seeds_found >= SEEDS_FOUND and not _ways_differ(opinion)
-    if not found or opinion.repeated < STEADY or opinion.divided > UNDIVIDED:
+    steady = opinion.repeated >= STEADY and opinion.divided <= UNDIVIDED
+    one = opinion.another < ANOTHER and not _ways_differ(opinion)
+    if not (steady and one and opinion.seeds_found >= SEEDS_FOUND):
         return False
-    if opinion.seeds < FEWEST_SEEDS or opinion.taught:
-        far = opinion.apart >= ALONE_OF_FEW
-    else:
-        far = opinion.support >= ALONE
+    few = opinion.seeds < FEWEST_SEEDS or opinion.taught
+    far = opinion.apart >= ALONE_OF_FEW if few else opinion.support >= ALONE
     return far and len(opinion.looked) >= ALONE_IN
 
 
@@ -271,12 +264,18 @@ def _doubts(
             f"{opinion.dropped_closer} trajectories that act almost like the seeds. If they are "
             "good, add some of them as seeds."
         )
-    if _ways_differ(opinion) and opinion.from_seeds and (by_evidence or agreement is None):
+    heard = by_evidence or agreement is None
+    if opinion.another >= ANOTHER and heard:
+        said.append(
+            "Part of what is kept may be somebody else's: looked at alone, two actors explain it "
+            "better than one. Look at some of it, and mark what is bad with --bad-episodes."
+        )
+    elif _ways_differ(opinion) and opinion.from_seeds and heard:
         said.append(
             f"Other ways to cut the same evidence differ about {1 - opinion.ways_agree:.0%} of the "
             "trajectories. More seeds, or --bad-episodes, say which is right."
         )
-    elif opinion.from_seeds and opinion.divided > UNDIVIDED and (by_evidence or agreement is None):
+    elif opinion.from_seeds and opinion.divided > UNDIVIDED and heard:
         said.append(
             f"The votes of the evidence are divided: {opinion.divided:.2f} from yes or no in the "
             f"mean, where at most {UNDIVIDED} is of one mind. More seeds make them surer."

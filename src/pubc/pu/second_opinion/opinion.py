@@ -88,6 +88,9 @@ class Opinion:
     """Share of labels on which other ways to cut agree, the smallest; 0 where there was one way."""
     dropped_closer: int = 0
     """How many trajectories were dropped only when what is kept was looked at alone."""
+    another: float = 0.0
+    """How surely part of what is kept gains by an actor of its own, in standard errors; 0 where
+    nothing points to two, or nobody looked."""
 
 
 def form_opinion(
@@ -150,7 +153,11 @@ def _look_at(pile: Pile, key: Key, settings: OpinionSettings) -> _Looks:
     held_out, like = hold_out(views, fit), likeness(views, fit)
     opinion = _opinion(best.split, like, held_out, seeds, lonely, looked, rows, pile)
     opinion = replace(
-        opinion, ways_agree=best.agree, divided=divided, dropped_closer=best.dropped_closer
+        opinion,
+        ways_agree=best.agree,
+        divided=divided,
+        dropped_closer=best.dropped_closer,
+        another=best.another,
     )
     return _Looks(looked, rows, views, seeds, bad, like, opinion)
 

@@ -271,6 +271,7 @@ def _opinion(opinion: Opinion, result: Result) -> dict[str, Any]:
         "divided": opinion.divided,
         "ways_agree": opinion.ways_agree,
         "dropped_closer": opinion.dropped_closer,
+        "another": opinion.another,
         "seeds_found": opinion.seeds_found,
         "lonely_seeds": list(result.weighed.lonely_seeds),
     }

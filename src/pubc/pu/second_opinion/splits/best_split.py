@@ -45,6 +45,9 @@ class Best:
     """Smallest share of labels on which another way agrees with it; 0 where only one was tried."""
     dropped_closer: int = 0
     """How many it dropped only when it looked closer."""
+    another: float = 0.0
+    """How surely part of what it keeps gains by an actor of its own, in standard errors; 0 where
+    nothing points to two, or nobody looked."""
 
 
 def best_split(
