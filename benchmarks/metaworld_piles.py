@@ -51,7 +51,7 @@ UNSEEN = {
     "plate-slide-back-v3": ("weak", "late", "jerky", "wander", "drift"),
     "plate-slide-back-side-v3": ("late", "pause", "overshoot", "jerky", "drift"),
 }
-"""Piles on which nothing of recipe `auto` was chosen."""
+"""Piles on which nothing of recipe `auto` was chosen but one bar, set back after a look."""
 PILES = {
     "peg-insert-side-v3": KNOWN,
     "door-open-v3": ("detour", "slow", "shaky", "aim", "early"),

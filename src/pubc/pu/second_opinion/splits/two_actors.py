@@ -6,8 +6,8 @@ better? Each side is an actor, every trajectory is judged by what the others of 
 where it is explained better, until nobody moves. The seeds stay where they are.
 
 Any set falls into two that way. So the other side must gain: together they have to explain each
-other better than everybody explains them, as a set of one actor, halved, does not. The parts are
-found in one look, and every look must see that gain.
+other better than everybody explains them, which halves of one actor's seldom do clearly. The parts
+are found in one look, and every look must see that gain.
 """
 
 from __future__ import annotations
