@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pubc.pu.second_opinion.controls import TOLD_BY_START, Controls, check_controls
+from pubc.pu.second_opinion.controls import Controls, check_controls
 from pubc.pu.second_opinion.lonely_seeds import name_seeds, seed_words
 from pubc.pu.second_opinion.marks_as_test import marks_say, marks_words
 from pubc.pu.second_opinion.opinion import Opinion
@@ -125,7 +125,7 @@ def weigh(
     controls = check_controls(opinion.traits, label[looked])
     too_much = opinion.held_out.too_much(kept[looked], opinion.support)
     found = bool((kept & ~seeds).any())
-    if by_evidence and found and _stands_alone(opinion):
+    if by_evidence and found and _stands_alone(opinion, controls):
         status = "evidence_decides"
     elif status == "converged" and not confirms(opinion, selected):
         status = "evidence_disagrees"
@@ -161,7 +161,7 @@ def _contradicted(
     lost = opinion.seeds_found < enough or bool(named)
     if status in SOUND and (lost or too_much):
         return "seed_incoherent"
-    if status in SOUND and controls.start >= TOLD_BY_START:
+    if status in SOUND and controls.start_tells:
         return "start_explains"
     return status
 
@@ -221,8 +221,10 @@ def _is_worth_something(opinion: Opinion) -> bool:
     return opinion.support >= CONFIRMED_ANEW[min(2, max(1, opinion.seeds))]
 
 
-def _stands_alone(opinion: Opinion) -> bool:
+def _stands_alone(opinion: Opinion, controls: Controls) -> bool:
     """Whether evidence is believed without the rounds."""
+    if controls.length_tells:
+        return False
     steady = opinion.repeated >= STEADY and opinion.divided <= UNDIVIDED
     one = opinion.another < ANOTHER and not _ways_differ(opinion)
     if not (steady and one and opinion.seeds_found >= SEEDS_FOUND):
@@ -291,9 +293,4 @@ def _doubts(
             "What is kept is less like the seeds than they are to each other: it may be more than "
             "their policy. Add seeds, or name bad trajectories with --bad-episodes."
         )
-    if controls.start >= TOLD_BY_START:
-        said.append(
-            "Kept and dropped trajectories start in different places: this may be a task, not a "
-            "policy. Add seeds that start where the dropped ones do."
-        )
-    return tuple(said)
+    return (*said, *controls.words(by_evidence=by_evidence))

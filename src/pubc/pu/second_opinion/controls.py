@@ -21,8 +21,11 @@ __all__ = ["TOLD_BY_START", "Controls", "Traits", "check_controls", "traits_of"]
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
-TOLD_BY_START = 0.8
+TOLD_BY_START = 0.75
 """From here on the start of a trajectory tells kept from dropped too well."""
+TOLD_BY_LENGTH = 0.95
+"""From here on length tells them as well as two outcomes of one policy; evidence alone is not
+believed then."""
 
 _FEATURES = 100
 _RIDGE = 0.03
@@ -41,6 +44,35 @@ class Controls:
     """The number of steps."""
     states: float
     """The mean state."""
+
+    @property
+    def start_tells(self) -> bool:
+        """Whether the start explains the split."""
+        return self.start >= TOLD_BY_START
+
+    @property
+    def length_tells(self) -> bool:
+        """Whether length does, as it does of two outcomes of one policy."""
+        return self.length >= TOLD_BY_LENGTH
+
+    def words(self, *, by_evidence: bool) -> tuple[str, ...]:
+        """What that says against a split, a sentence each.
+
+        Args:
+            by_evidence: Whether evidence alone decided.
+        """
+        said = []
+        if by_evidence and self.length_tells:
+            said.append(
+                "Kept and dropped trajectories differ in length: these may be two outcomes of one "
+                "policy. Look at some of the dropped, and add those that are good as seeds."
+            )
+        if self.start_tells:
+            said.append(
+                "Kept and dropped trajectories start in different places: this may be a task, not "
+                "a policy. Add seeds that start where the dropped ones do."
+            )
+        return tuple(said)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -33,8 +33,8 @@ class OpinionSettings:
     rows: int = 20_000
     """At most about so many steps, spread over the trajectories."""
     updates: int = 500
-    """Most gradient steps of a network; small piles take fewer."""
-    features: int = 128
+    """Gradient steps of a network."""
+    features: int = 64
     """Random features of each scale."""
     rounds: int = 6
     """Rounds of growing positives."""
@@ -55,15 +55,14 @@ def rows_of(
 
 
 def open_views(rows: Rows, settings: OpinionSettings, key: Key, work: Work) -> list[View]:
-    """Every look at the pile; small piles take fewer gradient steps."""
-    updates = int(np.clip(len(rows.states) // 40, min(150, settings.updates), settings.updates))
+    """Every look at the pile."""
 
     def look_at(number: int) -> View:
         return open_view(
             rows,
             features=settings.features,
             size=CODE,
-            updates=updates,
+            updates=settings.updates,
             rng=key.at("look", number).rng(),
         )
 

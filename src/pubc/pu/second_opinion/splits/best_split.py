@@ -1,20 +1,24 @@
 """The best of three ways to cut a pile, and how much it hangs on single seeds.
 
-That of few is believed where it is clearly liker to the seeds than that of many, and loses no seed;
-the even one where it is liker to them than the better of these, its votes are less divided, and it
-loses no seed either. Made again without each of the seeds, a split that is right hardly changes.
+A way that keeps more than the seeds stand for is out where another is liker to the seeds. Where two
+ways come to the same labels and the third to others, it is one of the two. Else that of few is
+believed where it is clearly liker than that of many, also if it loses one seed, and the even one
+where it is liker than the better of these, its votes are less divided, and it loses no seed. Made
+again without each of the seeds, a split that is right hardly changes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import torch
 from torch import Tensor
 
 from pubc.pu.judge import Bench
 from pubc.pu.second_opinion.looks.evidence import View
-from pubc.pu.second_opinion.splits.held_out import FEWEST_SEEDS, MOST_LEFT_OUT
+from pubc.pu.second_opinion.splits.held_out import FEWEST_SEEDS, MOST_LEFT_OUT, hold_out
 from pubc.pu.second_opinion.splits.pile_split import (
     WAYS,
     Split,
@@ -26,12 +30,35 @@ from pubc.pu.second_opinion.splits.pile_split import (
 from pubc.pu.second_opinion.splits.taught_split import can_teach
 from pubc.streams import Key
 
-__all__ = ["Best", "best_split", "divided_without_seeds", "lie_apart"]
+__all__ = ["Best", "Facts", "best_split", "choose", "divided_without_seeds", "lie_apart"]
 
 _LIKER = 1.3
 """So many times further from everybody else, in likeness to the seeds, few must lie than many."""
+_SAME = 0.95
+"""Share of labels from which two ways come to the same."""
+_OTHER = 0.05
+"""So much less of them the third way must agree about with either."""
+_FEWEST_SEEN = 2
+"""So many seeds a way must keep, and all but one of those that another keeps, to be believed in the
+other's place."""
 _ROUNDS = 3
 """Of growing, without a seed."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Facts:
+    """What speaks for one way to cut."""
+
+    kept: Tensor
+    """Which trajectories it keeps."""
+    seeds: int
+    """How many of the seeds it keeps, each judged without itself."""
+    apart: float
+    """How far kept and dropped lie apart in likeness to the seeds, in standard deviations."""
+    divided: float
+    """How divided its votes are."""
+    too_much: bool
+    """Whether it keeps more than the seeds stand for."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +97,7 @@ def best_split(
     if can_teach(len(seeds), int(bad.sum())) or len(seeds) == 1:
         return Best(split_by(0), WAYS[0], 0.0)
     found = bench.map(split_by, range(len(WAYS)))
-    best = _choose(views, found, seeds)
+    best = choose(_facts(views, found, seeds))
     labels = torch.stack([one.belief > 0.5 for one in found])
     labels[:, seeds] = True
     agree = float((labels == labels[best]).float().mean(1).min())
@@ -93,16 +120,62 @@ def divided_without_seeds(
     return how_divided(torch.stack(beliefs).mean(0))
 
 
-def _choose(views: list[View], found: list[Split], seeds: Tensor) -> int:
-    """Which way is believed."""
-    like = likeness(views, seeds)
-    kept = [int(split.found(seeds).sum()) for split in found]
-    apart = [lie_apart(like, split.belief > 0.5) for split in found]
+def _facts(views: list[View], found: list[Split], seeds: Tensor) -> list[Facts]:
+    held_out, like = hold_out(views, seeds), likeness(views, seeds)
+    facts = []
+    for split in found:
+        labels = split.belief > 0.5
+        facts.append(
+            Facts(
+                kept=labels,
+                seeds=int(split.found(seeds).sum()),
+                apart=lie_apart(like, labels),
+                divided=how_divided(split.belief),
+                too_much=held_out.too_much(labels.cpu().numpy(), split.support),
+            )
+        )
+    return facts
+
+
+def choose(ways: Sequence[Facts]) -> int:
+    """Which of the ways, in the order of `WAYS`, is believed."""
+    left = [way for way in range(len(ways)) if not _is_out(ways, way)]
+    same = [way for way in _two_that_agree(ways) if way in left]
+    if same:
+        return max(same, key=lambda way: ways[way].apart)
     many, few, even = range(len(WAYS))
-    best = few if kept[few] >= kept[many] and apart[few] > _LIKER * apart[many] else many
-    divided = [how_divided(split.belief) for split in found]
-    surer = apart[even] > apart[best] and divided[even] < divided[best]
-    return even if kept[even] >= kept[best] and surer else best
+    best = many if many in left else left[0]
+    if best == many and few in left:
+        liker = ways[few].apart > _LIKER * ways[many].apart
+        best = few if liker and _may_lose(ways[few], ways[many]) else many
+    if even in left and ways[even].seeds >= ways[best].seeds:
+        liker = ways[even].apart > ways[best].apart
+        best = even if liker and ways[even].divided < ways[best].divided else best
+    return best
+
+
+def _is_out(ways: Sequence[Facts], way: int) -> bool:
+    """Whether a way keeps more than the seeds stand for, and another that does not is liker."""
+    apart = [facts.apart for facts in ways if not facts.too_much]
+    return ways[way].too_much and max(apart, default=-torch.inf) >= ways[way].apart
+
+
+def _may_lose(one: Facts, other: Facts) -> bool:
+    """Whether one way keeps enough seeds to be held against another."""
+    return one.seeds >= max(_FEWEST_SEEN, other.seeds - 1)
+
+
+def _two_that_agree(ways: Sequence[Facts]) -> tuple[int, ...]:
+    """Two ways that come to the same labels where the third comes to others; else none."""
+    labels = torch.stack([facts.kept for facts in ways])
+    agree = (labels[:, None] == labels[None]).float().mean(2)
+    for one, other in combinations(range(len(ways)), 2):
+        third = len(ways) - one - other
+        most = max(float(agree[one, third]), float(agree[other, third]))
+        enough = all(_may_lose(ways[way], ways[third]) for way in (one, other))
+        if enough and float(agree[one, other]) >= max(_SAME, most + _OTHER):
+            return one, other
+    return ()
 
 
 def lie_apart(values: Tensor, kept: Tensor) -> float:
