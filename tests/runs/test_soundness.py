@@ -117,6 +117,17 @@ def test_only_clear_and_steady_evidence_is_believed_alone(changes):
     assert doubted.chance_wrong is None
 
 
+def test_evidence_alone_is_not_believed_where_length_tells_two_outcomes_apart():
+    longer = np.where(OTHER, 50.0, 20.0)[:, None] + RNG.uniform(size=(COUNT, 1))
+    told = replace(CLEAR, traits=replace(ALIKE, lengths=longer))
+    assert weighed(CLEAR, "no_valley").status == "evidence_decides"
+    found = weighed(told, "no_valley")
+    assert found.by_evidence
+    assert found.status == "no_valley"
+    assert found.chance_wrong is None
+    assert any("differ in length" in said for said in found.doubts)
+
+
 def test_evidence_is_believed_only_where_all_ways_to_cut_agree():
     odd = replace(CLEAR, ways_agree=0.8)
     found = weighed(odd, "no_valley")
