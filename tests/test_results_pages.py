@@ -257,6 +257,10 @@ def test_the_notes_on_trust_say_what_the_records_do():
     purity = [100 * record["precision"] for record in fooled]
     lost = [100 * (1 - record["recall"]) for record in fooled]
     one_wrong = [record for record in seeds if "1 of 5" in record["column"]]
+    people = [record for record in records if record["row"] == "real operators"]
+    theirs, kept = (
+        100 * fmean(record[name] or 0 for record in people) for name in ("precision", "recall")
+    )
     found = sum(bool({*r["named_seeds"]} & {*r["wrong_seeds"]}) for r in one_wrong)
     for said in (
         f"Of {len(records)} questions {len(asked)} have an answer. Of those `auto` labels "
@@ -269,6 +273,7 @@ def test_the_notes_on_trust_say_what_the_records_do():
         f"so do {len(named) - named.count('wrong seeds')} others, in which no seed is wrong",
         f"at least {min(purity):.0f} % of what each keeps is the expert's",
         f"each drops {min(lost):.0f} to {max(lost):.0f} % of the expert's",
+        f"Of what is kept {theirs:.0f} % is the person's, of what is the person's {kept:.0f} %",
         f"named in {found} of {len(one_wrong)} runs",
         f"{wrong} of {len(later)} sound answers are falsely confident "
         f"({100 * wrong / len(later):.1f} %)",

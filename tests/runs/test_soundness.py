@@ -60,7 +60,7 @@ def test_agreement_leaves_a_converged_run_as_it_is():
     assert found.reasons[20] == EVIDENCE["acting_worst"]
 
 
-def test_states_and_length_decide_nothing_the_start_does():
+def test_states_and_length_do_not_decide_where_rounds_converged_the_start_does():
     apart = np.where(SELECTED, 5.0, -5.0)[:, None] + RNG.normal(size=(COUNT, 2))
     longer = np.where(SELECTED, 50.0, 20.0)[:, None] + RNG.uniform(size=(COUNT, 1))
     seen = weighed(replace(AGREES, traits=replace(ALIKE, states=apart, lengths=longer)))

@@ -2,7 +2,8 @@
 
 Same start and another course means another actor; another start means perhaps another task. So the
 first state decides whether a split can be believed. Length and visited states are shown, because a
-reader wants to know, but decide nothing: a policy that falls is shorter and sees other states.
+reader wants to know: a policy that falls is shorter and sees other states. But one policy falls
+sometimes, too, so where length tells them, evidence needs the rounds beside it.
 """
 
 from __future__ import annotations
