@@ -15,7 +15,7 @@ from pubc import zoo
 from pubc.acting import environments
 from pubc.acting.evaluate import Outcome, Played, evaluate, returns_in_short, summary
 from pubc.acting.rollout import play
-from pubc.errors import DataError, UnknownNameError, UsageError
+from pubc.errors import DataError, EnvironmentFailure, UnknownNameError, UsageError
 from pubc.metrics import REFERENCES
 from pubc.policies.policy_folder import load, save
 from tests.policies.sets import random_policy
@@ -70,6 +70,11 @@ def test_a_policy_of_another_environment_is_refused(processes: int):
         list(evaluate(wrong, "Pendulum-v1", episodes=2, processes=processes))
 
 
+def test_processes_that_die_are_not_waited_for():
+    with pytest.raises(EnvironmentFailure, match="too little memory"):
+        list(evaluate(functools.partial(os._exit, 3), "Pendulum-v1", episodes=2, processes=2))
+
+
 def test_an_unknown_environment_names_the_nearest(policy):
     with pytest.raises(UnknownNameError, match="Did you mean 'hopper'"):
         list(evaluate(policy, "hoper", episodes=1))
@@ -108,7 +113,9 @@ def test_a_source_plays_the_trajectories_that_are_collected_under_its_name(polic
 
 def _children(pid: int) -> list[int]:
     found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [int(one) for one in found if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
+    return [
+        int(one) for one in found if b"pubc.engine" in Path(f"/proc/{one}/cmdline").read_bytes()
+    ]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
@@ -128,8 +135,11 @@ def test_an_interrupt_of_all_processes_is_one_sentence(policy, tmp_path, later):
     time.sleep(later)
     os.killpg(parent.pid, signal.SIGINT)
     _, told = parent.communicate(timeout=60)
+    until = time.monotonic() + 60
     assert parent.returncode == 5
     assert told.startswith("pubc: interrupted")
     assert told.count("\n") == 1
     assert len(workers) == 2
-    assert not [one for one in workers if Path(f"/proc/{one}").exists()]
+    while any(Path(f"/proc/{one}").exists() for one in workers):
+        assert time.monotonic() < until
+        time.sleep(0.02)

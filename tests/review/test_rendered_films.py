@@ -96,18 +96,18 @@ def test_what_cannot_be_drawn_is_said_in_a_sentence(name, size, words):
     pytest.importorskip("mujoco")
     pytest.importorskip("av")
     with pytest.raises(PubcError, match=words):
-        draw_film(name, np.zeros((3, size)), 1, 50.0)
+        draw_film(name, np.zeros((3, size)), every=1, fps=50.0)
 
 
 def test_a_crash_of_the_driver_is_a_sentence_too(monkeypatch):
-    monkeypatch.setattr("pubc.review.rendered_films._draw_or_say", _crash)
+    monkeypatch.setattr("pubc.review.rendered_films.draw_film", _crash)
     films = RenderedFilms(POLE, swinging(1, 2))
     with pytest.raises(EnvironmentFailure, match="No film: this machine could not draw"):
         films.open(0, 0)
     films.close()
 
 
-def _crash(*asked):
+def _crash(*asked, **how):
     import os
 
     os._exit(11)
@@ -132,12 +132,12 @@ def test_trifinger_is_drawn_with_its_cube():
 
     world = environments.make("trifinger-push")
     first = world.reset(0).astype(np.float64)
-    with av.open(io.BytesIO(draw_film("trifinger-push", first[None], 1, 50.0))) as film:
+    with av.open(io.BytesIO(draw_film("trifinger-push", first[None], every=1, fps=50.0))) as film:
         frame = next(film.decode(video=0)).to_ndarray(format="rgb24").astype(int)
     red = (frame[..., 0] > 150) & (frame[..., 1] < 90) & (frame[..., 2] < 90)
     assert red.sum() > 20, "a side of the cube is red"
     with pytest.raises(PubcError, match="observes 97 numbers, the dataset has 4"):
-        draw_film("trifinger-push", np.zeros((1, 4)), 1, 50.0)
+        draw_film("trifinger-push", np.zeros((1, 4)), every=1, fps=50.0)
 
 
 @needs_browser

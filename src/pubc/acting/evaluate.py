@@ -6,16 +6,9 @@ policy that is evaluated with the same random seed, so policies can be compared 
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
-import threading
+import functools
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
@@ -24,7 +17,8 @@ from numpy.typing import NDArray
 from pubc.acting import environments
 from pubc.acting.environments.direct import nothing_but_playing
 from pubc.acting.rollout import Environment, Policy, play
-from pubc.errors import DataError, EnvironmentFailure, UsageError
+from pubc.engine import as_error, open_engine
+from pubc.errors import DataError, UsageError
 from pubc.metrics import interval, mean_and_spread, normalised_score
 
 __all__ = ["Outcome", "Played", "evaluate", "returns_in_short", "summary"]
@@ -92,6 +86,7 @@ def evaluate(
         UsageError: A number is out of range.
         MissingExtraError: The environment's simulator is not installed.
         DataError: The policy does not fit the environment.
+        EnvironmentFailure: Process after process died.
     """
     if episodes < 1 or processes < 1:
         raise UsageError(
@@ -114,75 +109,23 @@ def evaluate(
 
 
 def _in_processes(setup: dict[str, Any], episodes: int, processes: int) -> Iterator[Played]:
-    context = multiprocessing.get_context("spawn")
-    theirs, ours = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(
-        min(processes, episodes),
-        mp_context=context,
-        initializer=_start,
-        initargs=(setup, theirs),
-    )
-    with ours, theirs, pool:
-        try:
-            with _interrupts_held_back():
-                waiting = [pool.submit(_work, index) for index in range(episodes)]
-            for done in as_completed(waiting):
-                yield done.result()
-        except BrokenProcessPool:
-            raise EnvironmentFailure(
-                "A process that played trajectories ended without a word, most likely for lack "
-                "of memory. Try fewer --processes."
-            ) from None
-        except BaseException:
-            ours.close()  # what is under way is for nobody: the processes end at once
-            raise
+    with open_engine("processes", workers=min(processes, episodes)) as engine:
+        for outcome in engine.map(functools.partial(_work, setup), range(episodes)):
+            if outcome.error is not None:
+                raise as_error(outcome.error)
+            yield outcome.value
 
 
-@contextmanager
-def _interrupts_held_back() -> Iterator[None]:
-    """Let Ctrl-C wait inside; processes that start here are deaf to it for life.
-
-    It reaches the parent alone, which then ends them. Loading libraries, they would print traces.
-    """
-    came: list[int] = []
-    before = signal.getsignal(signal.SIGINT)
-    # Any thread of ours may be given the signal, but handlers run in the main one.
-    listening = before is not None and threading.current_thread() is threading.main_thread()
-    if listening:
-        signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        if listening:
-            signal.signal(signal.SIGINT, before)
-    if came:
-        signal.raise_signal(signal.SIGINT)
+_OPEN: list[tuple[Environment, Policy]] = []
+"""What a worker plays with, opened for its first trajectory."""
 
 
-_WORKER: dict[str, Any] = {}
-"""What a process of the pool plays with; filled once by `_start`."""
-
-
-def _start(setup: dict[str, Any], parent: Connection) -> None:
-    # An error here would only say that the pool broke, so it waits for the first trajectory.
-    _WORKER.update(setup)
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-
-
-def _end_with(parent: Connection) -> None:
-    """Nothing is ever said on this line; its end is the end of the parent or of its interest."""
-    parent.poll(None)
-    os._exit(0)
-
-
-def _work(index: int) -> Played:
-    if "world" not in _WORKER:
-        _WORKER["world"] = _open(_WORKER["make_policy"], _WORKER["environment"])
+def _work(setup: dict[str, Any], index: int) -> Played:
+    if not _OPEN:
+        _OPEN.append(_open(setup["make_policy"], setup["environment"]))
         nothing_but_playing()
-    world, policy = _WORKER["world"]
-    return _play(world, policy, _WORKER["random_seed"], _WORKER["source"], index)
+    world, policy = _OPEN[0]
+    return _play(world, policy, setup["random_seed"], setup["source"], index)
 
 
 def _open(make_policy: MakePolicy, environment: str) -> tuple[Environment, Policy]:

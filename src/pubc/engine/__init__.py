@@ -12,11 +12,20 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from pubc.engine.outcomes import RETRIES, Failure, Outcome
+from pubc.engine.outcomes import RETRIES, WORKER_DIED, Failure, Outcome, as_error
 from pubc.errors import UnknownNameError, UsageError
 from pubc.threads import cores
 
-__all__ = ["ENGINES", "RETRIES", "Engine", "Failure", "Outcome", "open_engine"]
+__all__ = [
+    "ENGINES",
+    "RETRIES",
+    "WORKER_DIED",
+    "Engine",
+    "Failure",
+    "Outcome",
+    "as_error",
+    "open_engine",
+]
 
 ENGINES = ("serial", "processes", "ray")
 """Names that `open_engine` knows."""

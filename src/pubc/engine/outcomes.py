@@ -6,10 +6,24 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-__all__ = ["RETRIES", "Failure", "Job", "Outcome", "attempt", "failure_of"]
+from pubc import errors
+from pubc.errors import DataError, EnvironmentFailure, PubcError
+
+__all__ = [
+    "RETRIES",
+    "WORKER_DIED",
+    "Failure",
+    "Job",
+    "Outcome",
+    "as_error",
+    "attempt",
+    "failure_of",
+]
 
 RETRIES = 2
 """How often an item is tried again after its worker died; a fault that stays must end."""
+WORKER_DIED = "worker_died"
+"""The kind of failure of an item that cost worker after worker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +31,7 @@ class Failure:
     """Why there is no value."""
 
     kind: str
-    """The code of an error of pubc, the class of any other, or `worker_died`."""
+    """The code of an error of pubc, the class of any other, or `WORKER_DIED`."""
     message: str
     """One sentence for people."""
 
@@ -63,3 +77,17 @@ def failure_of(error: Exception) -> Failure:
     kind = getattr(error, "code", None)
     message = str(error) or type(error).__name__
     return Failure(kind if isinstance(kind, str) else type(error).__name__, message)
+
+
+def as_error(failure: Failure) -> PubcError:
+    """A failure as an error of this process, with the exit code that it had in the worker."""
+    if failure.kind == WORKER_DIED:
+        return EnvironmentFailure(failure.message)
+    kind = getattr(errors, failure.kind, None)
+    if isinstance(kind, type) and issubclass(kind, PubcError):
+        error: PubcError = kind.__new__(kind)
+        Exception.__init__(error, failure.message)
+        return error
+    if failure.kind.islower():
+        return DataError(failure.message, code=failure.kind)
+    return PubcError(f"a fault in a worker ({failure.kind}: {failure.message}).")

@@ -22,7 +22,15 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from pubc.engine.outcomes import RETRIES, Failure, Job, Outcome, attempt, failure_of
+from pubc.engine.outcomes import (
+    RETRIES,
+    WORKER_DIED,
+    Failure,
+    Job,
+    Outcome,
+    attempt,
+    failure_of,
+)
 from pubc.errors import UsageError
 from pubc.threads import ONE_THREAD
 from pubc.version import SOURCE_FOLDER
@@ -64,6 +72,10 @@ class Processes:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the workers; the next items get new ones."""
         for worker in [*self._idle, *self._busy]:
             worker.end()
         self._idle, self._busy = [], {}
@@ -132,7 +144,7 @@ class Processes:
 def _died(status: int, times: int) -> Failure:
     how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
     return Failure(
-        "worker_died",
+        WORKER_DIED,
         f"The process that worked on this item {how}, {times} times in all. The usual cause is "
         "too little memory: try fewer workers.",
     )

@@ -29,7 +29,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from pubc.engine.outcomes import RETRIES, Failure, Job, Outcome, attempt
+from pubc.engine.outcomes import RETRIES, WORKER_DIED, Failure, Job, Outcome, attempt
 from pubc.errors import EnvironmentFailure, MissingExtraError, UsageError
 from pubc.storage import make_scratch
 from pubc.threads import ONE_THREAD, cores
@@ -262,7 +262,7 @@ def _outcome(job: Job, reference: Any) -> Outcome | None:
         return Outcome(
             job.index,
             error=Failure(
-                "worker_died",
+                WORKER_DIED,
                 f"The Ray worker of this item died, {job.deaths + 1} times in all ({said}). "
                 "The usual cause is too little memory: try fewer workers.",
             ),

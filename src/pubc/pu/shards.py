@@ -20,9 +20,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from pubc import errors, formats
-from pubc.engine import Engine, Failure
-from pubc.errors import DataError, EnvironmentFailure, PubcError
+from pubc import formats
+from pubc.engine import WORKER_DIED, Engine, as_error
+from pubc.errors import DataError, EnvironmentFailure
 from pubc.formats.opening.open_dataset import dataset_key
 from pubc.nets import load_tensors, save_tensors
 from pubc.pu.judge import Bench, StoredJudge
@@ -108,7 +108,10 @@ class Shards:
         done = len(shards) - len(todo)
         for outcome in self.engine.map(functools.partial(_work, work, source), todo):
             if outcome.error is not None:
-                raise _error(outcome.error)
+                error = as_error(outcome.error)
+                if outcome.error.kind == WORKER_DIED:
+                    raise EnvironmentFailure(f"{error} What was finished is kept.")
+                raise error
             done += 1
             self.tell(f"{name}: shard {done} of {len(shards)}")
         for shard in shards:
@@ -174,17 +177,3 @@ def _open(source: _Source) -> TrajectorySet:
 def _load(path: Path) -> Arrays:
     tensors, _ = load_tensors(path)
     return {name: tensor.numpy() for name, tensor in tensors.items()}
-
-
-def _error(failure: Failure) -> PubcError:
-    """The failure of a shard as an error of this process."""
-    if failure.kind == "worker_died":
-        return EnvironmentFailure(f"{failure.message} What was finished is kept.")
-    kind = getattr(errors, failure.kind, None)
-    if isinstance(kind, type) and issubclass(kind, PubcError):
-        error: PubcError = kind.__new__(kind)
-        Exception.__init__(error, failure.message)
-        return error
-    if failure.kind.islower():
-        return DataError(failure.message, code=failure.kind)
-    return PubcError(f"a fault in a worker ({failure.kind}: {failure.message}).")

@@ -10,14 +10,13 @@ in a temporary folder that goes with the server.
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
+import functools
 import os
 import re
 import shutil
 import threading
 import weakref
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -25,6 +24,8 @@ from typing import Any
 import numpy as np
 
 from pubc.acting.environments.known_environments import ENVIRONMENTS
+from pubc.engine import as_error
+from pubc.engine.processes import Processes
 from pubc.errors import EnvironmentFailure, MissingExtraError, PubcError, UsageError
 from pubc.review.episode_videos import Clip
 from pubc.storage import make_scratch, parse_json
@@ -68,7 +69,7 @@ class RenderedFilms:
         self._folder = make_scratch("films")
         # It goes with the desk, whether somebody closes that or not.
         self._remove = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-        self._pool: ProcessPoolExecutor | None = None
+        self._process = Processes(1)
 
     def clip(self, at: int, camera: int) -> Clip | None:
         """Where the film of a trajectory is, or will be when it is opened."""
@@ -92,40 +93,29 @@ class RenderedFilms:
 
     def close(self) -> None:
         """End the process that draws, and take the films away."""
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
+        with self._lock:
+            self._process.close()
         self._remove()
 
     def _draw(self, at: int) -> bytes:
         rows = self.trajectories[[at]].flat().observations
         every = -(-len(rows) // _MOST_FRAMES)
-        if self._pool is None:
-            spawn = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(1, mp_context=spawn)
-        asked = (self.environment, np.asarray(rows, dtype=np.float64), every, self.fps)
-        try:
-            found = self._pool.submit(_draw_or_say, *asked).result()
-        except Exception as error:
-            # Each way to draw without a screen fails with an error of its own.
-            self._pool = None
-            raise EnvironmentFailure(
-                f"No film: this machine could not draw {self.environment} "
-                f"({type(error).__name__}: {str(error)[:200]})."
-            ) from None
-        if isinstance(found, str):
-            raise EnvironmentFailure(found)
-        return found
+        rows = np.asarray(rows, dtype=np.float64)
+        work = functools.partial(draw_film, self.environment, every=every, fps=self.fps)
+        (found,) = self._process.map(work, [rows])
+        if found.error is None:
+            film: bytes = found.value
+            return film
+        error = as_error(found.error)
+        if type(error) not in (PubcError, EnvironmentFailure):
+            raise error
+        # Each way to draw without a screen fails with an error of its own, or ends the process.
+        raise EnvironmentFailure(
+            f"No film: this machine could not draw {self.environment} ({str(error)[:200]})."
+        )
 
 
-def _draw_or_say(environment: str, rows: Array, every: int, fps: float) -> bytes | str:
-    """The film, or the sentence why there is none; our errors do not travel between processes."""
-    try:
-        return draw_film(environment, rows, every, fps)
-    except PubcError as error:
-        return str(error)
-
-
-def draw_film(environment: str, rows: Array, every: int, fps: float) -> bytes:
+def draw_film(environment: str, rows: Array, *, every: int, fps: float) -> bytes:
     """The film of one trajectory as an MP4 file; runs in a process of its own.
 
     Args:
