@@ -42,7 +42,7 @@ def brisk() -> type:
         """Auto, with fewer updates, rows, features and rounds."""
 
         step_settings: ClassVar[StepSettings] = StepSettings(
-            waves=24, width=32, updates=25, rows=4000
+            waves=24, width=32, updates=25, lone_updates=25, rows=4000
         )
 
         residual: Residual = field(default_factory=lambda: Residual(updates=25))

@@ -18,7 +18,9 @@ class Quick(Paper):
         default_factory=lambda: Ensemble(classifiers=1, subset=64, schedule=Schedule(epochs=1))
     )
     loop: Loop = field(default_factory=lambda: Loop(max_rounds=1))
-    step_settings: ClassVar[StepSettings] = StepSettings(waves=8, width=8, updates=5, rows=1000)
+    step_settings: ClassVar[StepSettings] = StepSettings(
+        waves=8, width=8, updates=5, lone_updates=5, rows=1000
+    )
 
 
 RECIPES["quick"] = Quick

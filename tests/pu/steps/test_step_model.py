@@ -13,7 +13,7 @@ from pubc.streams import Key
 from pubc.trajectory import TrajectorySet
 from tests.pu.steps.lapsing import lapsing
 
-SMALL = StepSettings(waves=24, width=24, updates=60)
+SMALL = StepSettings(waves=24, width=24, updates=60, lone_updates=60)
 
 
 def some(count: int, *positions: int) -> np.ndarray:
@@ -58,9 +58,12 @@ def test_where_seeds_are_alone_what_nobody_knows_is_no_proof_against_a_step():
     helped = learn_steps(pile, Known(some(20), kept, some(20), elsewhere=seeds), Key(0), SMALL)
     assert alone.ventured
     assert not helped.ventured
+    assert len(alone.looks) == SMALL.lone_looks
+    assert len(helped.looks) == 2 * SMALL.looks  # bold and careful ones, over the same features
+    assert len({look.features for look in helped.looks}) == SMALL.looks
     numbers = np.array([[-3.0, -2.0], [3.0, 2.0]])
     for known, lower in ((1.0, True), (0.04, False)):
-        against, speaking_for = calibrated(numbers, np.full(2, np.sqrt(known)), SMALL)
+        against, speaking_for = calibrated(numbers, np.full(2, np.sqrt(known)), SMALL.lone())
         assert (against < 0.4) == lower
         assert against < 0.5 < speaking_for
 
@@ -97,7 +100,9 @@ def test_the_same_key_gives_the_same_confidences_and_another_key_others():
 def test_a_pile_is_learned_from_in_part_and_judged_as_a_whole():
     pile, own = lapsing(40, clean=10)
     seeds = some(40, 0, 1, 2, 3, 4)
-    small = StepSettings(waves=24, width=24, updates=60, rows=1200, trajectories=16)
+    small = StepSettings(
+        waves=24, width=24, updates=60, lone_updates=60, rows=1200, trajectories=16
+    )
     found = judged(pile, Known(seeds, seeds, some(40)), small)
     assert found.shape == (pile.steps,)
     assert found.dtype == np.float32

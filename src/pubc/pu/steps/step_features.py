@@ -21,7 +21,7 @@ from pubc.pu.steps.step_settings import StepSettings
 __all__ = ["Features", "draw_features"]
 
 _SCALES = (0.4, 1.0)
-_BATCH = 256
+_BATCH = 128
 _PACE = 3e-3
 
 

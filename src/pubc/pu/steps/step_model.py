@@ -61,7 +61,7 @@ class StepModel:
     """Judges steps; learned by `learn_steps`."""
 
     looks: tuple[Look, ...]
-    """Independent looks."""
+    """Looks of all kinds of growth; those of one kind are independent, others share features."""
     scale: Scale
     """How states and actions become numbers."""
     folds: dict[int, int]
@@ -87,7 +87,9 @@ class StepModel:
         lengths = np.array([stretch.length for stretch in some])
         place = np.repeat([self._fold(stretch.trajectory) for stretch in some], lengths)
         how = self.settings
-        values = [look.features.of(states) for look in self.looks]
+        shared = dict.fromkeys(look.features for look in self.looks)
+        made = {features: features.of(states) for features in shared}
+        values = [made[look.features] for look in self.looks]
         found = self._weigh(
             self.looks, values, actions, place, lengths, how.unknown, how.stay_other
         )
@@ -191,6 +193,8 @@ def learn_steps(
     kept = pile.lengths[known.kept].sum() / max(1, pile.steps)
     # Seeds that are trajectories of the pile show that some of it is clean.
     alone = bool(kept < settings.alone and not known.seeds.any())
+    if alone:
+        settings = settings.lone()
     sample = take_sample(pile, known, settings, key.at("sample").rng())
     folds = _fold_of(sample, settings.folds, key.at("folds").rng())
     by_row = np.repeat(folds, sample.lengths)
@@ -207,8 +211,12 @@ def learn_steps(
     ]
     values = [each.of(sample.states) for each in features]
     lesson = Lesson(sample, rows, features, values, settings, key)
-    first, looks = learn(lesson, 0.0 if alone else settings.growth)
-    ventured = venture(lesson, first, looks) if alone and settings.ventures else ()
+    ventured: tuple[Look, ...] = ()
+    if alone:
+        first, looks = learn(lesson, (0.0,))
+        ventured = venture(lesson, first, looks) if settings.ventures else ()
+    else:
+        _, looks = learn(lesson, (settings.growth, settings.careful))
     places = zip(sample.positions.tolist(), folds.tolist(), strict=True)
     by_place = {place: fold for place, fold in places if place >= 0}
     return StepModel(looks, sample.scale, by_place, settings, ventured)

@@ -2,7 +2,8 @@
 
 They begin with the steps of the positives. Evidence, smoothed over time, says which steps look
 wrong; those lose their weight and teach the imitators of everybody else. Where trajectories of the
-pile are known to be the expert's, steps elsewhere that look right gain some weight.
+pile are known to be the expert's, steps elsewhere that look right gain some weight: much for
+the bold half of the imitators, little for the careful half.
 
 Where the seeds are alone, nobody else teaches what the expert does: its imitator would come to
 swallow the others. So the expert's own steps in situations that no seed shows, such as those
@@ -13,6 +14,7 @@ alone, then step by step from the new ones, while what was found near by stays a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -106,22 +108,29 @@ def chain(evidence: Floats, lengths: Integers, settings: StepSettings, stay_othe
     )
 
 
-def learn(lesson: Lesson, growth: float) -> tuple[tuple[Look, ...], tuple[Look, ...]]:
+def learn(lesson: Lesson, growths: Sequence[float]) -> tuple[tuple[Look, ...], tuple[Look, ...]]:
     """The imitators that the rounds begin with, of the positives alone, and those at their end.
 
     Args:
         lesson: What to learn from.
-        growth: Most weight of a step of a trajectory that nothing is known of.
+        growths: Most weight of a step of a trajectory that nothing is known of; for each there
+            are rounds of their own, which begin with the same imitators.
     """
     sample, settings = lesson.sample, lesson.settings
     known = sample.weights > 0
-    first = looks = lesson.fit(0, sample.weights + _TINY, None)
-    for number in range(1, settings.rounds + 1):
-        chance = lesson.chance(looks, settings.unknown, settings.stay_other)
-        # What nothing is known of grows slowly: only steps that are almost sure count.
-        weights = torch.where(known, sample.weights * chance, growth * chance**4)
-        looks = lesson.fit(number, weights + _TINY, 1 - chance + _TINY)
-    return first, looks
+    first = lesson.fit(0, sample.weights + _TINY, None)
+    begin = lesson.chance(first, settings.unknown, settings.stay_other)
+    ends: list[Look] = []
+    for growth in growths:
+        looks, chance = first, begin
+        for number in range(1, settings.rounds + 1):
+            if number > 1:
+                chance = lesson.chance(looks, settings.unknown, settings.stay_other)
+            # What nothing is known of grows slowly: only steps that are almost sure count.
+            weights = torch.where(known, sample.weights * chance, growth * chance**4)
+            looks = lesson.fit(number, weights + _TINY, 1 - chance + _TINY)
+        ends += looks
+    return first, tuple(ends)
 
 
 def venture(lesson: Lesson, first: tuple[Look, ...], looks: tuple[Look, ...]) -> tuple[Look, ...]:
