@@ -15,7 +15,13 @@ from pubc import zoo
 from pubc.acting import environments
 from pubc.acting.evaluate import Outcome, Played, evaluate, returns_in_short, summary
 from pubc.acting.rollout import play
-from pubc.errors import DataError, EnvironmentFailure, UnknownNameError, UsageError
+from pubc.errors import (
+    DataError,
+    EnvironmentFailure,
+    PubcError,
+    UnknownNameError,
+    UsageError,
+)
 from pubc.metrics import REFERENCES
 from pubc.policies.policy_folder import load, save
 from tests.policies.sets import random_policy
@@ -71,8 +77,26 @@ def test_a_policy_of_another_environment_is_refused(processes: int):
 
 
 def test_processes_that_die_are_not_waited_for():
-    with pytest.raises(EnvironmentFailure, match="too little memory"):
+    with pytest.raises(EnvironmentFailure, match="Try fewer --processes"):
         list(evaluate(functools.partial(os._exit, 3), "Pendulum-v1", episodes=2, processes=2))
+
+
+def no_policy(error: type[Exception]):
+    raise error("There is none.")
+
+
+@pytest.mark.parametrize(
+    ("error", "raised", "words"),
+    [
+        (FileNotFoundError, EnvironmentFailure, "There is none"),
+        (MemoryError, EnvironmentFailure, "not enough memory"),
+        (ZeroDivisionError, PubcError, "a fault in a worker .ZeroDivisionError: There is none"),
+    ],
+)
+def test_what_a_process_fails_of_is_said_here(error, raised, words):
+    with pytest.raises(raised, match=words) as caught:
+        list(evaluate(functools.partial(no_policy, error), "Pendulum-v1", episodes=2, processes=2))
+    assert type(caught.value) is raised
 
 
 def test_an_unknown_environment_names_the_nearest(policy):

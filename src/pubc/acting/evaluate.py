@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from pubc.acting import environments
 from pubc.acting.environments.direct import nothing_but_playing
 from pubc.acting.rollout import Environment, Policy, play
-from pubc.engine import as_error, open_engine
-from pubc.errors import DataError, UsageError
+from pubc.engine import WORKER_DIED, as_error, open_engine
+from pubc.errors import DataError, EnvironmentFailure, UsageError
 from pubc.metrics import interval, mean_and_spread, normalised_score
 
 __all__ = ["Outcome", "Played", "evaluate", "returns_in_short", "summary"]
@@ -111,9 +111,15 @@ def evaluate(
 def _in_processes(setup: dict[str, Any], episodes: int, processes: int) -> Iterator[Played]:
     with open_engine("processes", workers=min(processes, episodes)) as engine:
         for outcome in engine.map(functools.partial(_work, setup), range(episodes)):
-            if outcome.error is not None:
+            if outcome.error is None:
+                yield outcome.value
+            elif outcome.error.kind == WORKER_DIED:
+                raise EnvironmentFailure(
+                    "Processes that played a trajectory ended without a word, one after another, "
+                    "most likely for lack of memory. Try fewer --processes."
+                )
+            else:
                 raise as_error(outcome.error)
-            yield outcome.value
 
 
 _OPEN: list[tuple[Environment, Policy]] = []

@@ -131,7 +131,8 @@ def _ours(error: BaseException) -> PubcError:
     """What went wrong as one of the errors that pubc has words for."""
     if was_interrupted() and not isinstance(error, InterruptedRun | EnvironmentFailure):
         return InterruptedRun("interrupted.")
-    if isinstance(error, PubcError):
+    # What a worker says of a library that got no memory is a fault in its words.
+    if isinstance(error, PubcError) and not (type(error) is PubcError and _means_no_memory(error)):
         return error
     # A library that was interrupted while it loaded says that it could not be loaded.
     stopped = error.__cause__ or error.__context__ if isinstance(error, ImportError) else error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -82,6 +83,11 @@ def failure_of(error: Exception) -> Failure:
 def as_error(failure: Failure) -> PubcError:
     """A failure as an error of this process, with the exit code that it had in the worker."""
     if failure.kind == WORKER_DIED:
+        return EnvironmentFailure(failure.message)
+    builtin = getattr(builtins, failure.kind, None)
+    if isinstance(builtin, type) and issubclass(builtin, MemoryError):
+        return EnvironmentFailure("not enough memory for this.")
+    if isinstance(builtin, type) and issubclass(builtin, OSError):
         return EnvironmentFailure(failure.message)
     kind = getattr(errors, failure.kind, None)
     if isinstance(kind, type) and issubclass(kind, PubcError):

@@ -83,7 +83,7 @@ def most_doubtful(confidence: Floats, segments: Segments, lengths: NDArray[np.in
 def text_strip(confidence: Floats, width: int = 60) -> str:
     """A trajectory in one line: # where the expert acts, . where not, + in between."""
     means = _means(confidence, width)
-    return "".join("#" if m >= 0.75 else "." if m < 0.25 else "+" for m in means.tolist())
+    return "".join("#" if m >= 2 / 3 else "." if m < 1 / 3 else "+" for m in means.tolist())
 
 
 def _steps(run: Run) -> tuple[Floats, Segments] | None:

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from pubc.acting.environments.known_environments import ENVIRONMENTS
-from pubc.engine import as_error
+from pubc.engine import WORKER_DIED, as_error
 from pubc.engine.processes import Processes
 from pubc.errors import EnvironmentFailure, MissingExtraError, PubcError, UsageError
 from pubc.review.episode_videos import Clip
@@ -106,12 +106,14 @@ class RenderedFilms:
         if found.error is None:
             film: bytes = found.value
             return film
-        error = as_error(found.error)
-        if type(error) not in (PubcError, EnvironmentFailure):
+        error, why = as_error(found.error), found.error.message
+        if found.error.kind == WORKER_DIED:
+            why = "the process that draws crashed"
+        elif type(error) is not PubcError:
             raise error
         # Each way to draw without a screen fails with an error of its own, or ends the process.
         raise EnvironmentFailure(
-            f"No film: this machine could not draw {self.environment} ({str(error)[:200]})."
+            f"No film: this machine could not draw {self.environment} ({why[:200]})."
         )
 
 
