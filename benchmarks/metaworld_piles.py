@@ -51,7 +51,8 @@ UNSEEN = {
     "plate-slide-back-v3": ("weak", "late", "jerky", "wander", "drift"),
     "plate-slide-back-side-v3": ("late", "pause", "overshoot", "jerky", "drift"),
 }
-"""Piles on which nothing of recipe `auto` was chosen but one bar, set back after a look."""
+"""Piles on which nothing of recipe `auto` was chosen but one bar, set back after a look. The
+confidence of single steps was calibrated on them too, and their steps were looked at meanwhile."""
 PILES = {
     "peg-insert-side-v3": KNOWN,
     "door-open-v3": ("detour", "slow", "shaky", "aim", "early"),

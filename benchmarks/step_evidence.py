@@ -31,7 +31,8 @@ from pubc.streams import Key
 
 SAMPLE = 3000
 NUMBERS = ("by_chain", "by_window")
-"""What the calibration weighs. The mean of the trajectory and whether it is kept were tried:
+"""What the calibration may weigh; where the seeds are not alone the chain says nothing beside the
+window. The mean of the trajectory and whether it is kept were tried:
 where no trajectory is clean, nothing is kept and most steps are the expert's all the same."""
 
 
@@ -103,13 +104,14 @@ def fit(numbers, own, weights, penalty=1e-3):
     return beta
 
 
-def learn(lines):
+def learn(lines, names):
     files = np.concatenate([[line["file"]] * len(line["own"]) for line in lines])
-    numbers = np.concatenate([np.array(line["numbers"])[:, : len(NUMBERS)] for line in lines])
+    columns = [NUMBERS.index(name) for name in names]
+    numbers = np.concatenate([np.array(line["numbers"])[:, columns] for line in lines])
     own = np.concatenate([np.array(line["own"]) for line in lines])
     local = np.concatenate([np.array(line["local"]) for line in lines]).astype(bool)
     weights = np.ones(len(own)) / len(own)
-    print(f"{'family left out':24} {'AUC local':>9} {'before':>7} {'expected':>9} {'found':>7}")
+    print(f"{'family left out':28} {'AUC local':>9} {'expected':>9} {'found':>7}")
     for name in dict.fromkeys(files.tolist()):
         out = files == name
         beta = fit(numbers[~out], own[~out], weights[~out])
@@ -117,10 +119,9 @@ def learn(lines):
         chance = 1 / (1 + np.exp(-odds))
         here = local[out]
         auc = roc_auc(odds[here], own[out][here].astype(bool))
-        before = roc_auc(numbers[out][here, 0], own[out][here].astype(bool))
-        print(f"{name:24} {auc:9.3f} {before:7.3f} {chance.mean():9.3f} {own[out].mean():7.3f}")
+        print(f"{name:28} {auc:9.3f} {chance.mean():9.3f} {own[out].mean():7.3f}")
     beta = fit(numbers, own, weights)
-    for name, value in zip((*NUMBERS, "intercept"), beta, strict=True):
+    for name, value in zip((*names, "intercept"), beta, strict=True):
         print(f"    {name}: float = {value:.3f}")
 
 
@@ -133,9 +134,11 @@ def main():
     parser.add_argument("--kept", choices=("filter", "truth", "seeds"), default="filter")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--learn", type=Path)
+    parser.add_argument("--chain", action="store_true", help="the calibration weighs the chain too")
     asked = parser.parse_args()
     if asked.learn is not None:
-        learn([json.loads(line) for line in asked.learn.read_text().splitlines()])
+        names = NUMBERS if asked.chain else NUMBERS[1:]
+        learn([json.loads(line) for line in asked.learn.read_text().splitlines()], names)
         return
     for draw in range(asked.first_draw, asked.first_draw + asked.draws):
         for path in asked.files:
